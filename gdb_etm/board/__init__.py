@@ -1,4 +1,4 @@
-"""Simulated boards behind a pyOCD debug probe: debug port, core, trace unit, trace buffer, and what really ran.
+"""Simulated boards as pyOCD debug probes: debug port, core, trace hardware, truth.
 
 The probe, and what is on the wire:
 
@@ -10,11 +10,12 @@ The probe, and what is on the wire:
 
 The core:
 
-- ``system.py``, ``machine.py``, ``cortex_a_machine.py``, ``clock.py``, ``bus.py``: memory, devices and turns.
+- ``system.py``, ``machine.py``, ``cortex_a_machine.py``, ``clock.py``, ``bus.py``, ``listeners.py``: memory, devices,
+  turns, and who hears the core.
 - ``cortex_m.py``, ``engine.py``, ``emulator.py``, ``t32.py``, ``path.py``, ``stops.py``: instructions, run by Unicorn
   and made exact; ``cortex_a.py``, ``cortex_a_engine.py``, ``cortex_a_path.py`` for a Cortex-A.
-- ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``: exceptions and faults.
-- ``scs.py``, ``debug.py``, ``events.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,
+- ``exception_model.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``: exceptions and faults.
+- ``scs.py``, ``debug.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,
   ``identity.py``: what is at the core's private addresses.
 - ``uart.py``: a serial port, and what sends to it.
 - ``hooks.py``, ``watch.py``, ``accesses.py``, ``conditions.py``, ``registers.py``, ``truth.py``: what really ran.

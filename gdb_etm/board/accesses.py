@@ -1,8 +1,8 @@
-"""Loads and stores as a trace unit sees them: what an instruction transfers, and what exceptions push and pop.
+"""Loads and stores of instructions and exceptions, for a trace unit.
 
 A transfer of an Armv7-M core is a byte, a halfword or a word; a doubleword is two words (IHI 0064, F.2.2 to F.2.4).  A
 store-exclusive has one more transfer, which says whether it succeeded (2.6.5).  Left out are the transfers of a
-store-exclusive that fails: Unicorn does not tell its address.
+store-exclusive that fails: Unicorn does not report its address.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def transfers(raw: Sequence[RawAccess], store_exclusive: bool) -> Tuple[BusAcces
 
 
 def frame_transfers(address: int, words: Sequence[int], store: bool) -> Tuple[BusAccess, ...]:
-    """Return the transfers of an exception frame; its reserved word is not transferred (table F-23).
+    """Return an exception frame's transfers.
+
+    Its reserved word is not transferred (table F-23).
 
     :param address: Of its first word.
     :param words: Its words, the reserved one perhaps last.

@@ -1,4 +1,7 @@
-"""What the trace units of Armv7 cores are to a debugger: ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16)."""
+"""Trace units of Armv7 cores as a debugger sees them.
+
+ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from gdb_etm.board.trace_enable import (
     TSSCR,
     TraceEnable,
 )
+from gdb_etm.board.trace_ram import TraceRam
 from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, TraceUnit
 
 CR, CCR, SCR, FFLR = 0x000, 0x004, 0x014, 0x02C
@@ -43,7 +47,7 @@ _WORD = 0xFFFFFFFF
 
 
 def resource_masks(ccr: int, ccer: int) -> Dict[int, int]:
-    """Return the implemented bits of the registers of what a unit has (table 3.16).
+    """Return a unit's implemented register bits, by its resources (table 3.16).
 
     :param ccr: ETMCCR.
     :param ccer: ETMCCER.
@@ -121,6 +125,11 @@ class Armv7Device(TraceUnit[E]):
         self._levels = 0
         self._programmed: Set[int] = set()
         self._view: Optional[TraceEnable] = None
+
+    def connect(self, buffer: TraceRam) -> None:
+        """Wire it to the trace buffer, its trigger output too."""
+        super().connect(buffer)
+        self.trigger_out = buffer.trigger
 
     @abstractmethod
     def _begin(self, control: int) -> E:

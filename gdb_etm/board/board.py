@@ -1,4 +1,4 @@
-"""A board put together: the machine, its trace components and its debug port."""
+"""A Cortex-M board: the machine, its trace components, its debug port."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class Board:
         self.funnel = FunnelDevice(variant.funnel, self.buffer.take)
         self.unit = self._make_unit(variant)
         self.unit.watch_accesses = machine.watch_accesses
-        self.buffer.flush = self.unit.flush
-        self.buffer.request_sync = self.unit.request_sync
+        self.unit.connect(self.buffer)
         missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.buffer: faults.no_sink}
         for table in variant.tables:
             listed = tuple((address, not missing.get(address)) for address in table.components)
@@ -72,19 +71,14 @@ class Board:
             model = variant.data_unit
         if isinstance(model, Etmv3Model):
             inputs = [comparator.traces for comparator in machine.dwt.comparators]
-            older = Etmv3Device(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
+            older = Etmv3Device(model, variant.etm, machine.bus.code, inputs, self._to_funnel, self.faults)
             older.watch_conditions = machine.watch_conditions
             older.data_inputs = machine.dwt.data_inputs
-            # Its trigger output is wired to the buffer's trigger input.
-            older.trigger_out = self.buffer.trigger
-            # And its external outputs to the inputs of the same numbers, as a cross trigger unit can do it.
-            older.outputs = older.set_inputs
             return older
-        unit = Etmv4Device(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
+        unit = Etmv4Device(model, variant.etm, machine.bus.code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         unit.data_out = self._data_to_funnel
         unit.watch_conditions = machine.watch_conditions
-        unit.outputs = unit.set_inputs
         return unit
 
     def reset(self) -> None:
@@ -103,14 +97,6 @@ class Board:
     def _data_to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel:
             self.funnel.take(1, trace_id, data)
-
-    def _read_code(self, address: int) -> bytes:
-        # What the core runs is in memory, so one of the two is there.
-        place = self.machine.bus.memory(address, 4) or self.machine.bus.memory(address, 2)
-        if place is None:
-            return bytes(4)
-        memory, offset = place
-        return bytes(memory[offset : offset + 4])
 
 
 AnyBoard = Union[Board, CortexABoard]

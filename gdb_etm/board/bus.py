@@ -27,7 +27,7 @@ class BusFault(Exception):
 
 
 class BusDevice(Protocol):
-    """One or more 4 KiB pages of registers, with word accesses at offsets that are multiples of four."""
+    """Pages of 4 KiB of registers, accessed by aligned words."""
 
     base: int
     size: int
@@ -41,7 +41,10 @@ class BusDevice(Protocol):
 
 @runtime_checkable
 class NarrowDevice(Protocol):
-    """A device whose registers can be written in part; in any other one, the rest of the register becomes zero."""
+    """A device whose registers can be written in part.
+
+    In any other one, the rest of the register becomes zero.
+    """
 
     def write_part(self, offset: int, value: int, mask: int) -> None:
         """Write the bits of the register at `offset` that are in `mask`."""
@@ -114,12 +117,25 @@ class Bus(DeviceBus):
         self.ram = bytearray(RAM_SIZE)
 
     def memory(self, address: int, length: int) -> Optional[Tuple[bytearray, int]]:
-        """Return the memory that holds all of an address range and the offset in it, or None."""
+        """Return the memory that holds a whole range, and the offset there.
+
+        None when there is none.
+        """
         if FLASH_BASE <= address and address + length <= FLASH_BASE + FLASH_SIZE:
             return self.flash, address - FLASH_BASE
         if RAM_BASE <= address and address + length <= RAM_BASE + RAM_SIZE:
             return self.ram, address - RAM_BASE
         return None
+
+    def code(self, address: int, size: int = 4) -> bytes:
+        """Read code.
+
+        Up to the end of the memory, or zeros where there is none.
+        """
+        for base, memory in ((FLASH_BASE, self.flash), (RAM_BASE, self.ram)):
+            if base <= address < base + len(memory):
+                return bytes(memory[address - base : address - base + size])
+        return bytes(size)
 
     def read(self, address: int, size: int) -> int:
         """Read 1, 2 or 4 bytes.

@@ -9,7 +9,7 @@ class Timer(Protocol):
     """Something that happens at a known time."""
 
     def due(self) -> Optional[int]:
-        """Return the time of the next event, or None when there is none."""
+        """Return the time of the next event, or None without one."""
 
     def fire(self) -> None:
         """Let the event happen."""
@@ -40,7 +40,7 @@ class InstructionClock:
         return min((due for due in (timer.due() for timer in self._timers) if due is not None), default=None)
 
     def fire(self) -> None:
-        """Let all events happen that are due, in the order of their times."""
+        """Let all due events happen, in the order of their times."""
         while True:
             ready = [(due, index) for index, due in enumerate(timer.due() for timer in self._timers) if due is not None]
             if not ready or min(ready)[0] > self._base:

@@ -1,4 +1,4 @@
-"""The comparators of an ETMv4: which of them match what the core does (IHI 0064, 4.2.5 and 7.3.1 to 7.3.4).
+"""The comparators of an ETMv4 (IHI 0064, 4.2.5 and 7.3.1 to 7.3.4).
 
 A match is a bit in a number, as are all resources of the unit: bit 16 * GROUP + n is member n of a group of TRCRSCTLRn
 (table 7-8).
@@ -47,7 +47,7 @@ class AddressComparator(NamedTuple):
         return here and not self.attributes >> _LEVELS >> level & 1
 
     def sees(self, access: BusAccess, level: int) -> bool:
-        """Tell whether a load or a store at an exception level matches (4.2.5)."""
+        """Tell whether an access at an exception level matches (4.2.5)."""
         if not self.attributes & (_STORE if access.store else _LOAD) or self.attributes >> _LEVELS >> level & 1:
             return False
         touched = access.address <= self.last and self.first < access.address + access.size
@@ -65,13 +65,16 @@ class AddressComparator(NamedTuple):
 
 
 def range_comparator(registers: Registers, pair: int) -> AddressComparator:
-    """Return the address range comparator of a pair of comparators; both ends are included (4.2.4)."""
+    """Return an address range comparator; both ends are included (4.2.4)."""
     low = _comparator(registers, 2 * pair)
     return low._replace(last=registers(ACVR + 16 * pair + 8))
 
 
 def single_comparator(registers: Registers, n: int) -> AddressComparator:
-    """Return a single address comparator; only the first of a pair compares values."""
+    """Return a single address comparator.
+
+    Only the first of a pair compares values.
+    """
     found = _comparator(registers, n)
     return found._replace(attributes=found.attributes & 0xFFFF) if n % 2 else found
 

@@ -1,7 +1,7 @@
-"""Watching which instructions pass their condition, on demand: it slows every run down.
+"""Watcher of failed conditions, on demand: it slows every run down.
 
 Unicorn's hook on instructions is silent for those of IT blocks whose condition fails.  VSEL, which is conditional by
-itself, it tells always, and before it runs.
+itself, it reports always, and before it runs.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ class ConditionWatch(Hooks):
 
     def __init__(self, uc: Any) -> None:
         super().__init__(uc, INSTRUCTIONS, self._on_instruction)
-        self._told: List[int] = []
+        self._hooked: List[int] = []
         # Which of those are selections whose condition fails, and the conditions of selections by address.
         self._failed: Set[int] = set()
         self._selections: Dict[int, int] = {}
 
     def clear(self) -> None:
         """Forget what was collected."""
-        self._told.clear()
+        self._hooked.clear()
         self._failed.clear()
 
     def failed(self, executed: Sequence[int]) -> FrozenSet[int]:
         """Return the indices of the executed instructions whose condition failed."""
         if not self._hooks:
             return frozenset()
-        told = self._told
+        hooked = self._hooked
         found: List[int] = []
         at = 0
         for index, address in enumerate(executed):
-            if at < len(told) and told[at] == address:
+            if at < len(hooked) and hooked[at] == address:
                 if at in self._failed:
                     found.append(index)
                 at += 1
@@ -56,8 +56,8 @@ class ConditionWatch(Hooks):
         if size == 4:
             selects = self._selection(address)
             if selects != ALWAYS and not holds(selects, self._uc.reg_read(arm_const.UC_ARM_REG_XPSR) >> 28):
-                self._failed.add(len(self._told))
-        self._told.append(address)
+                self._failed.add(len(self._hooked))
+        self._hooked.append(address)
 
     def _selection(self, address: int) -> int:
         # The condition code of VSEL; ALWAYS for other instructions, whose IT block the hook knows.

@@ -1,4 +1,4 @@
-"""The core of a board with a Cortex-A: instructions, exceptions and debug state put together (DDI 0406, B1 and C5).
+"""The Cortex-A core: instructions, exceptions and debug state (DDI 0406, B1, C5).
 
 The MMU is off.  Simplifications, each of which the architecture allows: interrupts are taken between instructions, not
 inside of IT blocks, and aborts are precise.  BKPT makes the core halt while halting debug is enabled.  There is no FIQ.
@@ -6,13 +6,14 @@ inside of IT blocks, and aborts are precise.  BKPT makes the core halt while hal
 
 from __future__ import annotations
 
-from typing import Callable, Dict, NamedTuple, Protocol, Sequence
+from typing import Callable, Dict, NamedTuple, Sequence
 
 from unicorn import arm_const
 
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.cortex_a_engine import CPSR_T, SCR, CortexAEngine
+from gdb_etm.board.listeners import CortexAListener
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.stops import RunEnd, RunResult
 
@@ -66,45 +67,22 @@ _BY_STOP: Dict[RunEnd, ExceptionEntry] = {
 }
 
 
-class CortexAWitness(Protocol):
-    """Who hears what the core does, in order.  Places are addresses with bit 0 set for T32 code."""
-
-    def executed(self, places: Sequence[int]) -> None:
-        """Take completed instructions, those whose condition failed included."""
-
-    def exception(self, kind: ExceptionEntry, reached: int, vector: int) -> None:
-        """Take an exception entry.
-
-        :param reached: The instruction that would have been next.
-        :param vector: The instruction that is.
-        """
-
-    def returned(self) -> None:
-        """Take an exception return by the last executed instruction."""
-
-    def halt(self, place: int) -> None:
-        """Take an entry to Debug state; `place` is the next instruction."""
-
-    def resume(self, place: int) -> None:
-        """Take an exit from Debug state."""
-
-
 class CortexACore:
     """A Cortex-A.
 
     :param model: The end of Unicorn's name for it.
     :param bus: What it reaches.
     :param clock: Virtual time, which it drives.
-    :param witness: Who hears what it does.
+    :param listener: Who hears what it does.
     :param interrupted: Tells whether the interrupt controller asks for an interrupt.
     """
 
     def __init__(
-        self, model: str, bus: Bus, clock: InstructionClock, witness: CortexAWitness, interrupted: Callable[[], bool]
+        self, model: str, bus: Bus, clock: InstructionClock, listener: CortexAListener, interrupted: Callable[[], bool]
     ) -> None:
         self.engine = CortexAEngine(bus, model)
         self._clock = clock
-        self._witness = witness
+        self._listener = listener
         self._interrupted = interrupted
         # Whether it waits in reset for somebody to let it run.
         self.held = False
@@ -133,20 +111,20 @@ class CortexACore:
         # Unicorn's core begins in Non-secure state.
         self.engine.write_system(SCR, True, 0)
         self.engine.write(arm_const.UC_ARM_REG_CPSR, _SUPERVISOR | _A | _I | _F)
-        self.engine.place = 0
+        self.engine.pc = 0
 
     def halt(self) -> None:
         """Enter Debug state."""
         if not self.halted:
             self.halted = True
             self.sleeping = False
-            self._witness.halt(self.engine.place)
+            self._listener.debug_entry(self.engine.pc)
 
     def resume(self) -> None:
         """Leave Debug state."""
         if self.halted:
             self.halted = False
-            self._witness.resume(self.engine.place)
+            self._listener.debug_exit(self.engine.pc)
 
     def is_idle(self) -> bool:
         """Tell whether only the debugger can make anything happen."""
@@ -154,7 +132,7 @@ class CortexACore:
         return self.held or self.halted or self.locked_up or asleep
 
     def run(self, limit: int) -> None:
-        """Run about `limit` instructions, or until only the debugger can make anything happen."""
+        """Run about `limit` instructions, or until only the debugger can act."""
         done = 0
         while done < limit and not (self.held or self.halted or self.locked_up):
             self._clock.fire()
@@ -175,10 +153,10 @@ class CortexACore:
         due = self._clock.next_due()
         run = self.engine.run(limit if due is None else max(1, min(limit, due - self._clock.now())))
         if not run.executed and run.stop is RunEnd.LIMIT:
-            raise WrongPath("nothing runs at 0x%08x" % self.engine.place)
+            raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
         if run.executed:
             self._clock.advance(len(run.executed))
-            self._witness.executed(run.executed)
+            self._listener.executed(run.executed)
         self._react(run)
         return max(1, len(run.executed))
 
@@ -186,7 +164,7 @@ class CortexACore:
         if run.stop is RunEnd.WFI:
             self.sleeping = True
         elif run.stop is RunEnd.RETURNED:
-            self._witness.returned()
+            self._listener.exception_return()
         elif run.stop is RunEnd.BKPT:
             if self.halting_debug:
                 self.halt()
@@ -198,7 +176,7 @@ class CortexACore:
     def _enter(self, kind: ExceptionEntry) -> None:
         """Take an exception (B1.8.3)."""
         engine = self.engine
-        reached, cpsr = engine.place, engine.cpsr
+        reached, cpsr = engine.pc, engine.cpsr
         secure = not self.non_secure
         control = engine.read_system(_SCTLR, secure)
         if kind is SMC:
@@ -211,5 +189,5 @@ class CortexACore:
         link = kind.link_thumb if reached & 1 else kind.link
         engine.write(arm_const.UC_ARM_REG_LR, (reached & ~1) + link & 0xFFFFFFFF)
         vector = base + kind.vector | bool(thumb)
-        engine.place = vector
-        self._witness.exception(kind, reached, vector)
+        engine.pc = vector
+        self._listener.exception(kind.traced, reached, vector)

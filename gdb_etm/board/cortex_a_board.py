@@ -1,7 +1,7 @@
-"""A board with a Cortex-A9 put together: the machine, its trace components and its debug port.
+"""A Cortex-A9 board: the machine, its trace components, its debug port.
 
 What is where is what a debugger sees on a Zynq-7000 (UG585, tables 4-7 and 28-1): the components that software has at
-0xF8800000 and on are at 0x80000000 and on behind the APB-AP.  There too access port 0 is an AHB-AP to system memory,
+0xF8800000 and on are at 0x80000000 and on at the APB-AP.  There too access port 0 is an AHB-AP to system memory,
 without debug components, and 1 the APB-AP.  Part numbers are Arm's own, that of the ROM table is made up.
 
 pyOCD controls no Cortex-A.  So the core runs by itself from power-up on, or with ``hold`` from when its trace unit is
@@ -43,16 +43,11 @@ class CortexABoard:
         machine = self.machine = CortexAMachine(options, "CORTEX_A9", _PRIVATE)
         self.buffer = EtbDevice(ETB, options.etb_size or _ETB_SIZE)
         self.funnel = FunnelDevice(FUNNEL, self.buffer.take)
-        self.unit = PtmDevice(PTM_A9, PTM, self._read_code, self._to_funnel, faults)
+        self.unit = PtmDevice(PTM_A9, PTM, machine.bus.code, self._to_funnel, faults)
         self.unit.regime = lambda: Regime(machine.core.non_secure)
         self.unit.context_id = lambda: machine.core.context_id
         self.unit.enabled = self._let_run
-        # Its trigger output is wired to the buffer's trigger input.
-        self.unit.trigger_out = self.buffer.trigger
-        # And its external outputs to the inputs of the same numbers, as a cross trigger unit can do it.
-        self.unit.outputs = self.unit.set_inputs
-        self.buffer.flush = self.unit.flush
-        self.buffer.request_sync = self.unit.request_sync
+        self.unit.connect(self.buffer)
         missing = {ETB: faults.no_sink, FUNNEL: faults.no_funnel, PTM: faults.no_etm}
         addresses = (ETB, FUNNEL, CORE_DEBUG, PTM)
         listed = tuple((address, not missing.get(address)) for address in addresses)
@@ -82,11 +77,3 @@ class CortexABoard:
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel:
             self.funnel.take(0, trace_id, data)
-
-    def _read_code(self, address: int) -> bytes:
-        # What the core runs is in memory, so one of the two is there.
-        place = self.machine.bus.memory(address, 4) or self.machine.bus.memory(address, 2)
-        if place is None:
-            return bytes(4)
-        memory, offset = place
-        return bytes(memory[offset : offset + 4])

@@ -1,4 +1,6 @@
-"""The instruction sets of a Cortex-A, A32 and T32, run by Unicorn 2.1.4 with the MMU off.
+"""The engine of a Cortex-A: A32 and T32 code under Unicorn.
+
+Unicorn is 2.1.4; the MMU is off.
 
 Unicorn keeps the privilege that it found when code last changed it, whatever is written to CPSR; an MSR on a hidden
 page makes it look again.  Interrupts are taken between blocks, or where a count of instructions ends, but never inside
@@ -13,8 +15,9 @@ from unicorn import arm_const
 from unicorn import unicorn_const as const
 
 from gdb_etm.board.bus import Bus
-from gdb_etm.board.cortex_a_path import CortexABlock, CortexAPath
+from gdb_etm.board.cortex_a_path import CortexABlock, make_block
 from gdb_etm.board.emulator import FOREVER, STUBS, Emulator, emu_start
+from gdb_etm.board.path import BlockPath
 from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.board.stops import RunEnd, RunResult
 
@@ -38,7 +41,7 @@ class CortexAEngine(Emulator):
 
     def __init__(self, bus: Bus, model: str) -> None:
         super().__init__(bus, const.UC_MODE_ARM, model, CORTEX_A, {0: _MSR_CPSR_R0})
-        self._path: CortexAPath = CortexAPath(self._read_code)
+        self._path: BlockPath[CortexABlock] = BlockPath(bus.code, make_block)
         self._blocks: List[CortexABlock] = []
 
     def read_system(self, register: SystemRegister, secure: bool) -> int:
@@ -53,7 +56,7 @@ class CortexAEngine(Emulator):
         self._uc.reg_write(arm_const.UC_ARM_REG_CP_REG, (15, 0, int(secure), *register, value))
 
     def change_mode(self, cpsr: int) -> None:
-        """Write CPSR with another mode, as an exception does; the PC is lost."""
+        """Write CPSR with another mode, as exceptions do; the PC is lost."""
         # Unicorn refuses Monitor mode in Non-secure state.
         scr = self.read_system(SCR, True)
         self.write_system(SCR, True, 0)
@@ -71,12 +74,12 @@ class CortexAEngine(Emulator):
         return int(self._uc.reg_read(arm_const.UC_ARM_REG_CPSR))
 
     @property
-    def place(self) -> int:
+    def pc(self) -> int:
         """The next instruction: its address, with bit 0 set in Thumb state."""
         return int(self._uc.reg_read(arm_const.UC_ARM_REG_PC)) & ~1 | bool(self.cpsr & CPSR_T)
 
-    @place.setter
-    def place(self, value: int) -> None:
+    @pc.setter
+    def pc(self, value: int) -> None:
         self._uc.reg_write(arm_const.UC_ARM_REG_PC, value)
 
     @property
@@ -85,7 +88,10 @@ class CortexAEngine(Emulator):
         return bool(self.cpsr & _IT_BITS)
 
     def run(self, limit: int) -> RunResult:
-        """Run until something happens, at most `limit` instructions but at least one, and IT blocks as a whole."""
+        """Run one to `limit` instructions, until something happens.
+
+        IT blocks run as a whole.
+        """
         if self.in_it_block:
             return self._go(1)
         self._left = limit
@@ -96,11 +102,14 @@ class CortexAEngine(Emulator):
         return self._go(limit)
 
     def _go(self, count: int) -> RunResult:
-        """Let Unicorn run, and find out what happened; it counts instructions if `count` is not 0."""
+        """Let Unicorn run, and find out what happened.
+
+        It counts instructions if `count` is not 0.
+        """
         self._begin(count)
-        error = self._start(self.place, 0xFFFFFFFF, count)
-        executed = self._path.walk(self._blocks, None if self._held else self.place)
-        self.registers.complete([place & ~1 for place in executed] if self.registers.wanted else ())
+        error = self._start(self.pc, 0xFFFFFFFF, count)
+        executed = self._path.walk(self._blocks, None if self._held else self.pc)
+        self.registers.complete([address & ~1 for address in executed] if self.registers.wanted else ())
         return self._outcome(executed, error)
 
     def _begin(self, count: int) -> None:
@@ -118,7 +127,9 @@ class CortexAEngine(Emulator):
         stopped = self._stopped(executed)
         if stopped is not None:
             return stopped
-        last = self._blocks[-1] if self._blocks and executed and executed[-1] == self._blocks[-1].places[-1] else None
+        last = (
+            self._blocks[-1] if self._blocks and executed and executed[-1] == self._blocks[-1].addresses[-1] else None
+        )
         if error == const.UC_ERR_INSN_INVALID and not (last is not None and last.pauses):
             return RunResult(executed, RunEnd.UNDEFINED)
         if error not in (const.UC_ERR_OK, const.UC_ERR_INSN_INVALID):
@@ -128,7 +139,7 @@ class CortexAEngine(Emulator):
         return RunResult(executed, RunEnd.WFI if last is not None and last.waits else RunEnd.LIMIT)
 
     def _where(self) -> int:
-        return self.place
+        return self.pc
 
     def _may_write(self) -> bool:
         self._stopping = True
@@ -137,19 +148,14 @@ class CortexAEngine(Emulator):
     def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
         if self._in_stub:
             return
-        thumb = bool(uc.reg_read(arm_const.UC_ARM_REG_CPSR) & CPSR_T)
-        block = self._path.block(address | thumb, size)
-        self._left -= len(block.places)
-        begun = bool(self._blocks)
-        if self._left < 0 or begun and (self._stopping or self._blocks[-1].changes):
+        address |= bool(uc.reg_read(arm_const.UC_ARM_REG_CPSR) & CPSR_T)
+        block = self._path.known.get(address)
+        if block is None or block.size != size:
+            block = self._path.block(address, size)
+        self._left -= len(block.addresses)
+        started = bool(self._blocks)
+        if self._left < 0 or started and (self._stopping or self._blocks[-1].changes):
             self._held = True
             uc.emu_stop()
         else:
             self._blocks.append(block)
-
-    def _read_code(self, address: int, size: int) -> bytes:
-        place = self._bus.memory(address, size)
-        if place is None:
-            return bytes(size)
-        memory, offset = place
-        return bytes(memory[offset : offset + size])

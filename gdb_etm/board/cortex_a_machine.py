@@ -1,17 +1,18 @@
-"""A board with a Cortex-A as one object: devices, core, and who hears what it does."""
+"""A machine with a Cortex-A: core, devices, debug bus, truth."""
 
 from __future__ import annotations
 
-from typing import Optional, Protocol, Sequence
+from typing import Sequence
 
 from gdb_etm.board.accesses import NO_ACCESSES
 from gdb_etm.board.bus import BusDevice, BusFault, DeviceBus
-from gdb_etm.board.cortex_a import CortexACore, ExceptionEntry
-from gdb_etm.board.identity import Component, identification
+from gdb_etm.board.cortex_a import CortexACore
+from gdb_etm.board.identity import ComponentDevice, identification
+from gdb_etm.board.listeners import CortexAListener
 from gdb_etm.board.mpcore import PrivateRegion
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.registers import CORTEX_A
-from gdb_etm.board.system import AnyCore, AnyEngine, System
+from gdb_etm.board.system import AnySystem, System
 
 _PART_DEBUG = 0xC09
 _DIDR, _DSCR, _DRCR, _PRSR, _AUTHSTATUS = 0x000, 0x088, 0x090, 0x314, 0xFB8
@@ -19,34 +20,7 @@ _HALTED, _RESTARTED, _HALTING_DEBUG = 1 << 0, 1 << 1, 1 << 14
 _HALT, _RESTART = 1 << 0, 1 << 1
 
 
-class CortexAListener(Protocol):
-    """What a trace unit hears from the core, in execution order.
-
-    Places are addresses with bit 0 set for T32 code.  The machine's lock is held during each call.
-    """
-
-    def executed(self, places: Sequence[int]) -> None:
-        """Take completed instructions in order, those whose condition failed included."""
-
-    def exception(self, number: int, reached: int, vector: int) -> None:
-        """Take an exception entry.
-
-        :param number: Its type as traced.
-        :param reached: The instruction that would have been next.
-        :param vector: The instruction that is.
-        """
-
-    def exception_return(self) -> None:
-        """Take an exception return by the last executed instruction."""
-
-    def debug_entry(self, place: int) -> None:
-        """Take a halt: `place` is the next instruction to execute."""
-
-    def debug_exit(self, place: int) -> None:
-        """Take the end of a halt."""
-
-
-class CortexAMachine(System):
+class CortexAMachine(System[CortexACore, CortexAListener]):
     """A simulated board with a Cortex-A, without its trace components.
 
     The truth file is as on other boards (:mod:`gdb_etm.board.truth`); an exception has the number by which it is
@@ -63,7 +37,6 @@ class CortexAMachine(System):
 
     def __init__(self, options: BoardOptions, model: str, private: int) -> None:
         super().__init__(options)
-        self.trace: Optional[CortexAListener] = None
         self.debug_bus = DebugBus(self)
         region = PrivateRegion(private, self.clock)
         self.core = CortexACore(model, self.bus, self.clock, self, region.interrupted)
@@ -74,48 +47,26 @@ class CortexAMachine(System):
         self.core.engine.registers.wanted = options.truth_registers
         self._load()
 
-    @property
-    def any_core(self) -> AnyCore:
-        """The core."""
-        return self.core
+    # What the core does goes to the truth file and the trace unit.
 
-    @property
-    def any_engine(self) -> AnyEngine:
-        """What runs its instructions."""
-        return self.core.engine
-
-    # The core's witness: the truth file and the trace unit.
-
-    def executed(self, places: Sequence[int]) -> None:
+    def executed(self, addresses: Sequence[int]) -> None:
         """Pass on completed instructions."""
         states = self.core.engine.registers.take()
-        self._truth.executed([place & ~1 for place in places], NO_ACCESSES, states=states)
+        self._truth.executed([address & ~1 for address in addresses], NO_ACCESSES, states=states)
         if self.trace is not None:
-            self.trace.executed(places)
+            self.trace.executed(addresses)
 
-    def exception(self, kind: ExceptionEntry, reached: int, vector: int) -> None:
+    def exception(self, number: int, reached: int, vector: int) -> None:
         """Pass on an exception entry."""
-        self._truth.exception(kind.traced, reached & ~1, (), self.core.engine.registers.now())
+        self._truth.exception(number, reached & ~1, (), self.core.engine.registers.now())
         if self.trace is not None:
-            self.trace.exception(kind.traced, reached, vector)
+            self.trace.exception(number, reached, vector)
 
-    def returned(self) -> None:
+    def exception_return(self) -> None:
         """Pass on an exception return."""
         self._truth.exception_return((), self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception_return()
-
-    def halt(self, place: int) -> None:
-        """Pass on a halt."""
-        self._truth.halt(place & ~1)
-        if self.trace is not None:
-            self.trace.debug_entry(place)
-
-    def resume(self, place: int) -> None:
-        """Pass on the end of a halt."""
-        self._truth.resume(place & ~1, self.core.engine.registers.now())
-        if self.trace is not None:
-            self.trace.debug_exit(place)
 
 
 class DebugBus:
@@ -124,7 +75,7 @@ class DebugBus:
     :param system: Whose turn it takes.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: AnySystem) -> None:
         self._system = system
         self._bus = DeviceBus()
 
@@ -157,8 +108,12 @@ def _check(address: int, size: int) -> None:
         raise BusFault(address)
 
 
-class CoreDebug(Component):
-    """The debug registers that a script needs to halt the core and to let it run (DDI 0406, C11; DDI 0388).
+class CoreDebug(ComponentDevice):
+    """Debug registers that halt and resume a Cortex-A9.
+
+    Only those that a script needs for that (DDI 0406, C11; DDI 0388).
+
+    Only those that a script needs for that.
 
     :param base: Their address.
     :param core: The core.

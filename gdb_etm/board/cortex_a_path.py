@@ -1,27 +1,27 @@
-"""From the blocks that Unicorn reports to the instructions that ran, on a core with A32 and T32 code.
+"""Blocks of A32 and T32 code, from which executed instructions are found.
 
-Places in a program are addresses with bit 0 set for T32 code.
+Addresses of T32 code have bit 0 set.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Tuple
 
-from gdb_etm.board.bus import FLASH_SIZE
-from gdb_etm.board.path import WrongPath
+from gdb_etm.board.t32 import Ways
 from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide
 
 
 class CortexABlock(NamedTuple):
-    """A straight run of instructions."""
+    """A straight run of instructions.
 
-    places: Tuple[int, ...]
-    # The place after it.
+    Addresses of T32 code have bit 0 set.
+    """
+
+    addresses: Tuple[int, ...]
+    size: int
+    # The address after it.
     end: int
-    # Where its last instruction leads, when that is a direct branch.
-    target: Optional[int]
-    # Whether it ends with an indirect branch.
-    anywhere: bool
+    ways: Ways
     # Whether its last instruction may change the mode, what is masked, or the context.
     changes: bool
     # Whether it ends with an exception return.
@@ -32,69 +32,19 @@ class CortexABlock(NamedTuple):
     pauses: bool
 
 
-class CortexAPath:
-    """Blocks by their places.
-
-    :param read: Reads bytes of code.
-    """
-
-    def __init__(self, read: Callable[[int, int], bytes]) -> None:
-        self._read = read
-        self._known: Dict[Tuple[int, bytes], CortexABlock] = {}
-        self._fixed: Dict[Tuple[int, int], CortexABlock] = {}
-
-    def forget(self) -> None:
-        """Forget all code, because some has been written."""
-        self._known.clear()
-        self._fixed.clear()
-
-    def block(self, place: int, size: int) -> CortexABlock:
-        """Return the block of `size` bytes at a place.
-
-        Code in RAM is looked at each time, since the program itself may write it.
-        """
-        found = self._fixed.get((place, size))
-        if found is None:
-            code = self._read(place & ~1, size)
-            found = self._known.get((place, code))
-            if found is None:
-                found = self._known[place, code] = make_block(place, code)
-            if place < FLASH_SIZE:
-                self._fixed[place, size] = found
-        return found
-
-    def walk(self, blocks: Sequence[CortexABlock], pc: Optional[int]) -> List[int]:
-        """Return the places of the instructions that ran.
-
-        :param blocks: The blocks that were entered, in order.
-        :param pc: The place of the next instruction when the last block may have been left early.
-        :raises WrongPath: a block does not follow from the one before.
-        """
-        executed: List[int] = []
-        before: Optional[CortexABlock] = None
-        for block in blocks:
-            if before is not None and not before.anywhere and block.places[0] not in (before.target, before.end):
-                raise WrongPath("0x%08x cannot be followed by 0x%08x" % (before.places[-1], block.places[0]))
-            executed += block.places
-            before = block
-        if before is not None and pc in before.places:
-            del executed[len(executed) - len(before.places) + before.places.index(pc) :]
-        return executed
-
-
-def make_block(place: int, code: bytes) -> CortexABlock:
+def make_block(first: int, code: bytes) -> CortexABlock:
     """Take a block's instructions apart."""
-    thumb, at, offset = place & 1, place & ~1, 0
-    places: List[int] = []
+    thumb, at, offset = first & 1, first & ~1, 0
+    addresses: List[int] = []
     last = 0
     while offset < len(code):
-        places.append(place + offset)
+        addresses.append(first + offset)
         last = int.from_bytes(code[offset : offset + (2 if thumb else 4)], "little")
         size = 4 if not thumb or is_wide(last) else 2
         if thumb and size == 4:
             last = last << 16 | int.from_bytes(code[offset + 2 : offset + 4], "little")
         offset += size
-    address = places[-1] & ~1
+    address = addresses[-1] & ~1
     if not thumb:
         insn, traits = decode_a32(address, last), _traits_a32(last)
     elif size == 4:
@@ -102,7 +52,8 @@ def make_block(place: int, code: bytes) -> CortexABlock:
     else:
         insn, traits = decode_t16(address, last), _traits_t16(last)
     target = insn.target | (insn.isa is Isa.T32) if insn.kind is InstructionKind.DIRECT else None
-    return CortexABlock(tuple(places), (at + offset) | thumb, target, insn.kind is InstructionKind.INDIRECT, *traits)
+    ways = Ways(anywhere=insn.kind is InstructionKind.INDIRECT, target=target, falls=True)
+    return CortexABlock(tuple(addresses), len(code), (at + offset) | thumb, ways, *traits)
 
 
 # What a block's last instruction does besides: changes, returns, waits, pauses (DDI 0406, A5, A6 and B9).

@@ -1,4 +1,4 @@
-"""The debug access port as a debugger sees it on the wire: one debug port and its memory access ports (ADIv5.2).
+"""The debug port and its access ports, on the wire (ADIv5.2).
 
 An access ends in one of three ways: it returns, it raises :class:`FaultResponse`, or it raises :class:`WaitResponse`; a
 probe turns the last two into what its user sees.
@@ -43,7 +43,7 @@ _IDR = 0xFC
 
 # CSW fields (C2.6.4): Size 2:0, AddrInc 5:4 (packed transfers are not implemented), Prot 30:24, DeviceEn 6.
 _CSW_WRITABLE = 0x4F000017
-# An APB-AP tells software's accesses from a debugger's in DbgSwEnable, bit 31.
+# An APB-AP distinguishes software's accesses from a debugger's by DbgSwEnable, bit 31.
 _CSW_SOFTWARE = 1 << 31
 _CSW_FIXED = 1 << 6
 _CSW_RESET = 0x03000052
@@ -51,7 +51,10 @@ _INCREMENT = 0x10
 
 
 class FaultResponse(Exception):
-    """The debug port answered FAULT: an error is sticky until it is cleared through ABORT."""
+    """The debug port's FAULT response.
+
+    An error is sticky until it is cleared through ABORT.
+    """
 
 
 class WaitResponse(Exception):

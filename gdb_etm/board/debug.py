@@ -1,4 +1,7 @@
-"""The debug registers of the System Control Space (DDI 0553, B12 and D1.2): DFSR, DHCSR, DCRSR, DCRDR and DEMCR."""
+"""Debug registers of the System Control Space (DDI 0553, B12 and D1.2).
+
+DFSR, DHCSR, DCRSR, DCRDR and DEMCR.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from unicorn import arm_const
 
 from gdb_etm.board import frame
 from gdb_etm.board.cortex_m import CortexMCore
-from gdb_etm.board.events import DFSR_HALTED
+from gdb_etm.board.status import DFSR_HALTED
 
 _DFSR = 0xD30
 _DHCSR = 0xDF0
@@ -47,7 +50,9 @@ _PC, _XPSR, _CFBP, _MSPLIM, _PSPLIM, _S0 = 15, 16, 20, 30, 31, 64
 
 
 class DebugRegisters:
-    """What a debugger halts, steps and inspects the core with; software reads it all, and writes only DEMCR and DFSR.
+    """Registers by which a debugger halts, steps and inspects the core.
+
+    Software reads them all, and writes only DEMCR and DFSR.
 
     :param core: The core.
     """
@@ -59,7 +64,7 @@ class DebugRegisters:
         self._dcrdr = 0
 
     def request_reset(self) -> None:
-        """Reset the system: at once, or after the instruction that asked for it."""
+        """Reset the system, at once or after the current instruction."""
         if self._core.engine.running:
             self._core.reset_wanted = True
         else:

@@ -1,4 +1,4 @@
-"""What stands between a debugger and trace hardware: a clock that is off, a power domain, an OS Lock, authentication.
+"""Obstacles before trace hardware: clock gate, power domain, OS Lock, authentication.
 
 A trace unit's registers are in two halves (IHI 0064, 7.1 and table 7-4): those that need its power and its OS Lock
 open, and management registers, which answer in any case.  On a board they all answer unless a fault asks for more.
@@ -110,7 +110,7 @@ class UnitDomain:
 
 
 class TraceClock:
-    """A chip vendor's register that switches the clock of the trace hardware, off at power-up."""
+    """A chip's clock gate of the trace hardware, off at power-up."""
 
     base = 0xE0044000
     size = 0x1000
@@ -136,7 +136,9 @@ class TraceClock:
 
 
 class Chatter:
-    """Another source on the trace bus, an ITM by its control register: it sends when the trace unit does.
+    """Another trace source, an ITM by its control register.
+
+    It sends when the trace unit does.
 
     :param rate: Bytes for each byte of the trace unit's; 0 for none.
     """

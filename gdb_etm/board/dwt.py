@@ -1,4 +1,4 @@
-"""The Data Watchpoint and Trace unit: a counter, and comparators of two kinds, those of Armv7-M and of Armv8-M.
+"""The DWT: a cycle counter, and comparators of Armv7-M and Armv8-M.
 
 Ref: DDI 0553, B14, for Armv8-M; DDI 0403E, C1.8, for Armv7-M.  The comparators match instruction addresses for the
 trace unit, and loads and stores for it or to halt the core.  Left out are comparators that are linked to others, those
@@ -23,7 +23,7 @@ _ABSENT = 1 << 27 | 1 << 26 | 1 << 24
 _MOST_MASKED = 15
 _MATCHED = 1 << 24
 
-# DWT_FUNCTIONn.FUNCTION of Armv7-M: what halts the core, and what tells the trace unit.
+# DWT_FUNCTIONn.FUNCTION of Armv7-M: what halts the core, and what the trace unit hears of.
 _READ, _WRITE, _EITHER, _INSTRUCTION, _TOLD_READ, _TOLD_WRITE, _TOLD_EITHER = 5, 6, 7, 8, 9, 10, 11
 # DWT_FUNCTIONn of Armv8-M: MATCH, ACTION, DATAVSIZE, and an ID that says: addresses of instructions and data.
 _MATCH_INSTRUCTION, _MATCH_EITHER, _MATCH_WRITE, _MATCH_READ = 2, 4, 5, 6
@@ -46,8 +46,8 @@ class DwtComparator(ABC):
 
     @property
     @abstractmethod
-    def tells_data(self) -> bool:
-        """Whether loads and stores are told to the trace unit."""
+    def reports_data(self) -> bool:
+        """Whether the trace unit hears of loads and stores."""
 
     @abstractmethod
     def is_at(self, address: int) -> bool:
@@ -66,13 +66,13 @@ class DwtComparator(ABC):
         """Write one of these registers."""
 
     def traces(self, address: int) -> bool:
-        """Tell whether the trace unit is to hear of an instruction, and remember it."""
+        """Tell whether the trace unit hears of an instruction; remember it."""
         found = self.is_at(address)
         self.matched = self.matched or found
         return found
 
     def takes(self, access: BusAccess) -> bool:
-        """Tell whether a load or a store is what is watched, and remember it."""
+        """Tell whether a load or a store matches; remember it."""
         found = self.sees(access)
         self.matched = self.matched or found
         return found
@@ -92,8 +92,8 @@ class Armv7Comparator(DwtComparator):
         return self.function in (_READ, _WRITE, _EITHER)
 
     @property
-    def tells_data(self) -> bool:
-        """Whether loads and stores are told to the trace unit."""
+    def reports_data(self) -> bool:
+        """Whether the trace unit hears of loads and stores."""
         return self.function in (_TOLD_READ, _TOLD_WRITE, _TOLD_EITHER)
 
     def is_at(self, address: int) -> bool:
@@ -140,8 +140,8 @@ class Armv8Comparator(DwtComparator):
         return self._is_of_data and self._function & _ACTION == _HALT
 
     @property
-    def tells_data(self) -> bool:
-        """Whether loads and stores are told to the trace unit."""
+    def reports_data(self) -> bool:
+        """Whether the trace unit hears of loads and stores."""
         return self._is_of_data and not self.watches
 
     @property
@@ -193,7 +193,7 @@ class Dwt:
         kind: Type[DwtComparator] = Armv7Comparator,
     ) -> None:
         self.comparators: Sequence[DwtComparator] = [kind() for _ in range(comparators)]
-        # Called when :attr:`watches` or :attr:`tells_data` may have changed.
+        # Called when :attr:`watches` or :attr:`reports_data` may have changed.
         self.changed: Callable[[], None] = lambda: None
         self._writes = 0
         self._clock = clock
@@ -208,7 +208,7 @@ class Dwt:
         return self._enabled() and any(each.watches for each in self.comparators)
 
     def halts(self, accesses: Sequence[BusAccess]) -> bool:
-        """Tell whether the core is to halt after an instruction's loads and stores."""
+        """Tell whether an instruction's loads and stores halt the core."""
         found: List[bool] = [each.takes(access) for access in accesses for each in self.comparators if each.watches]
         return True in found
 
@@ -220,9 +220,9 @@ class Dwt:
         return self._writes << 1 | self._enabled()
 
     @property
-    def tells_data(self) -> bool:
-        """Whether loads and stores are told to the trace unit."""
-        return self._enabled() and any(each.tells_data for each in self.comparators)
+    def reports_data(self) -> bool:
+        """Whether the trace unit hears of loads and stores."""
+        return self._enabled() and any(each.reports_data for each in self.comparators)
 
     def instruction_inputs(self, address: int) -> int:
         """Return which comparators an instruction matches, one bit each."""
@@ -236,7 +236,7 @@ class Dwt:
             return 0
         found = 0
         for access in accesses:
-            found |= sum(1 << n for n, each in enumerate(self.comparators) if each.tells_data and each.takes(access))
+            found |= sum(1 << n for n, each in enumerate(self.comparators) if each.reports_data and each.takes(access))
         return found
 
     def read32(self, offset: int) -> int:
@@ -277,5 +277,8 @@ class Dwt:
         return (self._clock.now() - self._offset if self._counting else self._offset) & 0xFFFFFFFF
 
     def _set(self, count: int) -> None:
-        """Store the count: itself while it stands still, else what is missing to it from the time."""
+        """Store the count.
+
+        Itself while it stands still, else its difference from the time.
+        """
         self._offset = self._clock.now() - count if self._counting else count

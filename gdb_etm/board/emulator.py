@@ -1,4 +1,4 @@
-"""Unicorn 2.1.4 with a board's memory and devices: what the engines of all cores share.
+"""Base of the engines: Unicorn 2.1.4 with a board's memory and devices.
 
 Only blocks are hooked, devices are MMIO regions, faults have their own hooks.  A failing store does not always end the
 block that it is in, so after one registers and RAM are put back.
@@ -19,7 +19,7 @@ from gdb_etm.board.path import WrongPath
 from gdb_etm.board.registers import RegisterSet, RegisterWatch
 from gdb_etm.board.stops import BY_INTERRUPT, RunEnd, RunResult
 
-# PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
+# PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for every other thread.
 emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
 emu_start.restype = ctypes.c_int
 emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
@@ -48,7 +48,7 @@ class Emulator(ABC):
     :param bus: What the core reaches.
     :param mode: Unicorn's mode.
     :param model: The end of Unicorn's name for the core.
-    :param registers: The registers that the truth tells.
+    :param registers: The registers in the truth file.
     :param stubs: The engine's own instructions, by their offsets in their page.
     """
 
@@ -125,7 +125,10 @@ class Emulator(ABC):
 
     @abstractmethod
     def _may_write(self) -> bool:
-        """Tell whether a write to a device is to be done now; after it the run ends, so that its effects are seen."""
+        """Tell whether a device write is done now.
+
+        After it the run ends, so that its effects are seen.
+        """
 
     def _on_device_read(self, value: int) -> None:
         """Take what a device gave."""
@@ -145,7 +148,7 @@ class Emulator(ABC):
         self._path.forget()
 
     def _start(self, begin: int, until: int, count: int) -> int:
-        """Let Unicorn run, and undo what a failing store left behind.
+        """Let Unicorn run, and undo what a failing store left.
 
         :returns: Unicorn's error.
         """
@@ -159,9 +162,9 @@ class Emulator(ABC):
         return error
 
     def _stopped(self, executed: List[int]) -> Optional[RunResult]:
-        """Name the fault or the exception that ended the run; None for neither.
+        """Name the fault or exception that ended the run; None without one.
 
-        :raises WrongPath: Unicorn raised an exception of which nothing is known.
+        :raises WrongPath: Unicorn raised an unknown exception.
         """
         if self._fault is not None:
             return RunResult(executed, *self._fault)
@@ -187,7 +190,10 @@ class Emulator(ABC):
         return False
 
     def _refuse(self, why: RunEnd, address: int) -> None:
-        """Take it that the instruction that runs faults: all that it does, and what comes after it, will be undone."""
+        """Let the current instruction fault.
+
+        All that it does, and what comes after it, will be undone.
+        """
         if self._fault is None:
             self._fault = why, address
             self._undo = self._uc.context_save(), bytes(self._bus.ram)

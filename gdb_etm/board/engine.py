@@ -1,8 +1,8 @@
-"""The instruction set of a Cortex-M, run by Unicorn 2.1.4 and made exact.
+"""The engine of a Cortex-M: Unicorn 2.1.4, made exact.
 
 What Unicorn does otherwise than a core, and what is done about it:
 
-- A hook on memory accesses leaves IT state behind when it fires inside an IT block, and the code after the block then
+- A hook on memory accesses leaves IT state when it fires inside an IT block, and the code after the block then
   runs as if conditional. So there is none but in :mod:`gdb_etm.board.watch`, which takes it away; devices are MMIO
   regions, and faults have their own hooks.
 - The hook on instructions is silent for those whose condition fails. So blocks are hooked, see
@@ -23,7 +23,7 @@ from typing import Any, Callable, FrozenSet, Iterable, List, Optional
 from unicorn import arm_const
 from unicorn import unicorn_const as const
 
-from gdb_etm.board.bus import FLASH_BASE, RAM_BASE, Bus
+from gdb_etm.board.bus import Bus
 from gdb_etm.board.conditions import ConditionWatch
 from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_start
 from gdb_etm.board.exceptions import HARD_FAULT
@@ -65,7 +65,7 @@ class CortexMEngine(Emulator):
         stubs = {offset: bytes.fromhex(code) + _NOPS for offset, code in _STUB_CODE.items()}
         super().__init__(bus, const.UC_MODE_THUMB | const.UC_MODE_MCLASS, model.unicorn, CORTEX_M, stubs)
         self._has_stack_limits = model.has_stack_limits
-        self._path: CortexMPath = CortexMPath(self._read_code)
+        self._path: CortexMPath = CortexMPath(bus.code)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
@@ -137,14 +137,17 @@ class CortexMEngine(Emulator):
         return False
 
     def elapsed(self) -> int:
-        """Return how many instructions of the run that goes on are complete; to be called by devices."""
+        """Return how many instructions of the current run are complete.
+
+        Devices call it.
+        """
         if not self.running or not self._blocks:
             return 0
         last = self._blocks[-1]
         return self._before + self._limit - self._left - last.length + last.index(self.pc)
 
     def read_special(self, register: int) -> int:
-        """Read a stack pointer or special register by Unicorn's number, whatever the privilege."""
+        """Read a special register by Unicorn's number, whatever the privilege."""
         xpsr = self.xpsr
         # Unicorn shows unprivileged code zeros.
         hidden = not xpsr & _IPSR and self.read(_CONTROL) & _NPRIV
@@ -156,7 +159,7 @@ class CortexMEngine(Emulator):
         return value
 
     def write_special(self, register: int, value: int) -> None:
-        """Write a stack pointer or special register by Unicorn's number, whatever the privilege."""
+        """Write a special register by Unicorn's number, whatever the privilege."""
         xpsr = self.xpsr
         # Unicorn lets only privileged code do that, and Handler mode is privileged.
         if not xpsr & _IPSR:
@@ -166,7 +169,10 @@ class CortexMEngine(Emulator):
             self.xpsr = xpsr
 
     def refresh_privilege(self) -> None:
-        """Make Unicorn look at CONTROL.nPRIV and the exception number again; unprivileged, the MSR does only that."""
+        """Make Unicorn update its privilege.
+
+        It looks at CONTROL.nPRIV and the exception number again; unprivileged, the MSR does only that.
+        """
         self._run_stub(_MSR_PSP_R0, self.read(_PSP))
 
     def stack_limit(self, process: bool) -> int:
@@ -192,7 +198,7 @@ class CortexMEngine(Emulator):
         return result
 
     def _run_stub(self, stub: int, r0: int) -> int:
-        """Run one instruction of the engine's own with `r0`, and return what it leaves there."""
+        """Run one hidden instruction with `r0`; return its `r0`."""
         pc, saved, xpsr = self.pc, self.read(_R0), self.xpsr
         self.xpsr = (xpsr & ~_IT_BITS) | XPSR_T
         self.write(_R0, r0)
@@ -208,7 +214,10 @@ class CortexMEngine(Emulator):
         return result
 
     def run(self, limit: int) -> RunResult:
-        """Run until something happens, at most `limit` instructions but at least one, and IT blocks as a whole."""
+        """Run one to `limit` instructions, until something happens.
+
+        IT blocks run as a whole.
+        """
         if not self.xpsr & XPSR_T:
             return RunResult([], RunEnd.INVALID_STATE)
         if self.it_state:
@@ -221,7 +230,10 @@ class CortexMEngine(Emulator):
         return self._run_inside(self._blocks[-1], limit)
 
     def _run_inside(self, block: CortexMBlock, limit: int) -> RunResult:
-        """Run part of a block that is too long, or that holds an instruction to stop before."""
+        """Run part of a block that must not run as a whole.
+
+        It is too long, or it holds an instruction to stop before.
+        """
         stops = [limit]
         if not self.floating_point and block.first_floating_point is not None:
             if block.first_floating_point == 0 and self._condition_passes():
@@ -242,18 +254,21 @@ class CortexMEngine(Emulator):
         return self._count(count)
 
     def _must_step(self, block: CortexMBlock) -> bool:
-        """Tell whether an IT block must be taken one by one, because one of its instructions may fault."""
+        """Tell whether an IT block may fault, and so needs single steps."""
         no_unit = not self.floating_point and block.first_floating_point is not None
         return no_unit or self._first_checked(block) is not None
 
     def _first_checked(self, block: CortexMBlock) -> Optional[int]:
-        """Return the index of the first instruction that faults by what its registers hold; None for none."""
+        """Return the first instruction that may fault by its registers.
+
+        Its index in the block; None without one.
+        """
         division = block.first_division if self.traps_division else None
         found = [index for index in (block.first_aligned, division) if index is not None]
         return min(found, default=None)
 
     def _refused(self, instruction: T32Instruction) -> Optional[RunEnd]:
-        """Tell which fault the next instruction takes by what its registers hold, if any."""
+        """Tell which fault the next instruction takes by its registers' values."""
         base, divisor = instruction.aligned_base(), instruction.divisor()
         if base is not None and self.read(_GENERAL[base]) & 3 and self._condition_passes():
             return RunEnd.UNALIGNED
@@ -310,7 +325,7 @@ class CortexMEngine(Emulator):
             error = self._start(pc | 1, 0, count)
         finally:
             self.running = False
-        # The held block has not begun; the ones before it are complete.
+        # The held block has not started; the ones before it are complete.
         whole = len(self._blocks) - self._held
         executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
         accesses = self.watch.transfers(executed, self._path)
@@ -359,7 +374,10 @@ class CortexMEngine(Emulator):
             self._hold_if_needed(block)
 
     def _hold_if_needed(self, block: CortexMBlock) -> None:
-        """Keep a block from running if it is too long, if something waits, or if it must be run in parts."""
+        """Hold a block that must run in parts, or not yet.
+
+        It is too long, something waits, or it may fault.
+        """
         if self._limit == FOREVER:
             hold = self._stopping
         else:
@@ -369,9 +387,3 @@ class CortexMEngine(Emulator):
         if hold:
             self._held = True
             self._uc.emu_stop()
-
-    def _read_code(self, address: int, size: int) -> bytes:
-        for base, memory in ((FLASH_BASE, self._bus.flash), (RAM_BASE, self._bus.ram)):
-            if base <= address < base + len(memory):
-                return bytes(memory[address - base : address - base + size])
-        return bytes(size)

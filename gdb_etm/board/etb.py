@@ -1,4 +1,4 @@
-"""The trace buffer of older chips: an Embedded Trace Buffer with its own RAM (CoreSight Components TRM, DDI 0314H, 9).
+"""The Embedded Trace Buffer of older chips (DDI 0314H, 9).
 
 Its pointers count words.  It captures formatted or, with FFCR.EnFTC clear, the bytes of the one source as they come.
 It cannot ask the sources for synchronisation points, and knows triggers by its input alone.

@@ -1,4 +1,4 @@
-"""The trace unit: an ETMv4 as a debugger programs it and as it traces what the core runs (IHI 0064, chapter 7.3).
+"""An ETMv4 trace unit: its registers, and its tracing (IHI 0064, 7.3).
 
 Which registers it has is its model's affair (``units.py``).  Left out are stalling and suppression.
 """
@@ -163,8 +163,8 @@ class Etmv4Device(TraceUnit[Encoder]):
         if self._encoder is None:
             return
         model = self._model
-        told = model.lockup_address if model.tells_lockup_address or address == NO_EXECUTION else None
-        self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup, told)
+        shown = model.lockup_address if model.reports_lockup_address or address == NO_EXECUTION else None
+        self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup, shown)
 
     def debug_exit(self, address: int) -> None:
         """Take an exit from Debug state."""
@@ -252,11 +252,11 @@ class Etmv4Device(TraceUnit[Encoder]):
         assert encoder is not None
         if outcome.timestamp:
             encoder.request_timestamp()
-        if outcome.begun & control & 0xF:
-            encoder.event(outcome.begun & control & 0xF)
-        if outcome.begun & 1 and control & _DATAEN:
+        if outcome.started & control & 0xF:
+            encoder.event(outcome.started & control & 0xF)
+        if outcome.started & 1 and control & _DATAEN:
             encoder.data_event()
-        if outcome.begun & 1 and control & _ATB:
+        if outcome.started & 1 and control & _ATB:
             # What was traced before is on the trace bus before it.
             encoder.deliver()
             self._out(_TRIGGER_ID, bytes((self._values[_TRACEIDR] & 0x7F,)))
@@ -305,7 +305,7 @@ def _conditional(configuration: int) -> int:
 
 
 class _Transfers(Mapping[int, Sequence[Transfer]]):
-    """The traced loads and stores of instructions, each decided when it is asked for: in order."""
+    """The traced accesses of instructions, decided in order on demand."""
 
     def __init__(self, logic: Logic, addresses: Sequence[int], accesses: Accesses) -> None:
         self.__logic = logic

@@ -1,4 +1,4 @@
-"""The trace unit of a Cortex-M4: an ETMv3 as a debugger programs it and as it traces what the core runs (IHI 0014Q).
+"""An ETMv3 trace unit: its registers, and its tracing (IHI 0014Q).
 
 Left out is the processor's stalling: with ETMCR.Stall set the FIFO just never overflows.
 """
@@ -76,9 +76,9 @@ class Etmv3Device(Armv7Device[Encoder]):
             fixed[SYNCFR] = model.fixed_sync
         masks = {**resource_masks(model.ccr, model.ccer), FFLR: 0xFF, **model.masks}
         super().__init__(base, model.control, fixed, masks, {CR: model.control_reset}, out, faults)
-        # Called with whether loads and stores must be told from now on.
+        # Called with whether loads and stores are wanted from now on.
         self.watch_accesses: Callable[[bool], None] = lambda on: None
-        # Called with whether failed conditions must be told from now on.
+        # Called with whether failed conditions are wanted from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
         # Tells which of the DWT's comparators loads and stores match, one bit each.
         self.data_inputs: Callable[[Sequence[BusAccess]], int] = lambda accesses: 0
@@ -104,7 +104,7 @@ class Etmv3Device(Armv7Device[Encoder]):
         transfers: Dict[int, Sequence[Transfer]] = {}
         for index, found in accesses.items():
             exclusive = decode(self._read_code(addresses[index]), 0).is_store_exclusive()
-            # Whether it took place is told only when it did not.
+            # Whether it took place is reported only when it did not.
             transfers[index] = _traced(found[:-1] if exclusive else found)
         if self._view is not None:
             self._view.begin(accesses)
@@ -183,7 +183,10 @@ def _traced(accesses: Sequence[BusAccess]) -> Sequence[Transfer]:
 
 
 def _cycles(insn: Insn, ran: bool) -> int:
-    """Tell how many cycles an instruction takes, on a core that is made up so that there is trace of all kinds."""
+    """Return an instruction's cycles on a made-up core.
+
+    They are made up so that there is trace of all kinds.
+    """
     if not ran:
         return 0
     if insn.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):

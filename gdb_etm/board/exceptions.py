@@ -1,4 +1,4 @@
-"""Which exceptions are pending, active and enabled, and which one is next (Armv8-M, DDI 0553, B3)."""
+"""Pending, active and enabled exceptions, and their priorities (DDI 0553, B3)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class ExceptionStates:
         self.pending[number] = True
 
     def set_line(self, number: int, level: bool) -> None:
-        """Drive the input of an interrupt; it becomes pending when the input rises, and at the end of its handler."""
+        """Drive the input of an interrupt.
+
+        It becomes pending when the input rises, and at the end of its handler.
+        """
         if level and not self._lines.get(number):
             self.pending[number] = True
         self._lines[number] = level
@@ -65,7 +68,7 @@ class ExceptionStates:
         return _FIXED.get(number, self.priority[number]) * COUNT + number
 
     def next(self, masked_by_debugger: bool = False) -> Optional[int]:
-        """Return the pending exception to take first, whether or not it may be taken now."""
+        """Return the first pending exception, takeable now or not."""
         best: Optional[int] = None
         for number, pending in enumerate(self.pending):
             if not pending or not self.enabled[number]:
@@ -98,7 +101,10 @@ class ExceptionStates:
         self.active[number] = True
 
     def deactivate(self, number: int) -> None:
-        """End an exception; a level that is still high makes its interrupt pending again."""
+        """End an exception.
+
+        A level that is still high makes its interrupt pending again.
+        """
         self.active[number] = False
         if self._lines.get(number):
             self.pending[number] = True

@@ -1,4 +1,4 @@
-"""Faults that a board shows on demand, so that whoever talks to it can be seen to cope."""
+"""Faults of a board on demand, to test whoever talks to it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Faults(NamedTuple):
     noise: int = 0
 
     def of_probe(self, transfers: int, drained: int) -> Optional[str]:
-        """Name the fault that the probe has by now; one of :data:`OF_THE_PROBE`, or None.
+        """Name the probe's fault by now: of :data:`OF_THE_PROBE`, or None.
 
         :param transfers: Number of transfers so far.
         :param drained: Number of words read from the trace buffer.

@@ -1,4 +1,4 @@
-"""The CoreSight formatter: bytes of several trace IDs -> 16-byte frames (CoreSight Architecture, D4.2)."""
+"""The CoreSight formatter: trace bytes to 16-byte frames (CoreSight Architecture, D4.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Formatter:
     """Fills frames with trace data.
 
     In a frame each even byte holds an ID, or data with its lowest bit moved to byte 15; each odd byte holds data.
-    The ID is repeated when ten frames have not told it, so that a circular buffer can be read from any frame on.
+    The ID is repeated when ten frames have not held it, so that a circular buffer can be read from any frame on.
 
     :param write: Takes each full frame.
     """
@@ -24,7 +24,7 @@ class Formatter:
         self._write = write
         self._frame = bytearray()
         self._flags = 0
-        # The ID of the data in the stream, or None before any; frames since it was last told.
+        # The ID of the data in the stream, or None before any; frames since it was last sent.
         self._id: Optional[int] = None
         self._silent = 0
         # Data for an even byte waits to see whether an ID must take its place.

@@ -1,4 +1,6 @@
-"""The Flash Patch and Breakpoint unit: instruction address comparators (DDI 0553, B13; DDI 0403E, C1.11).
+"""The Flash Patch and Breakpoint unit.
+
+Instruction address comparators (DDI 0553, B13; DDI 0403E, C1.11).
 
 Version 2 compares any address, version 1 words of code below 0x20000000 and which of their halfwords.  Patching is left
 out, and so are the literal comparators of version 1.

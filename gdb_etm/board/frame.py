@@ -1,4 +1,4 @@
-"""The stack frame of an exception, and the registers around it (DDI 0553, B3.19 to B3.23)."""
+"""Exception frames: pushing and popping (DDI 0553, B3.19 to B3.23)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ class ExceptionStacking:
         engine.refresh_privilege()
 
     def push(self, return_address: int) -> int:
-        """Push a frame and return the EXC_RETURN value for it; a failure is left in the status."""
+        """Push a frame; return its EXC_RETURN.
+
+        A failure is left in the status.
+        """
         engine = self._engine
         xpsr, control, sp = engine.xpsr, engine.read(CONTROL), engine.read(SP)
         thread = not xpsr & _IPSR
@@ -148,7 +151,10 @@ class ExceptionStacking:
         return exc_return in self._model.exc_returns
 
     def pop(self, exc_return: int) -> Optional[int]:
-        """Pop a frame and go where it leads; return the fault to take when that fails."""
+        """Pop a frame and go where it leads; return a fault's number.
+
+        None when there is no fault.
+        """
         engine = self._engine
         thread = bool(exc_return & THREAD_MODE)
         process = thread and bool(exc_return & _EXC_PROCESS_STACK)

@@ -1,10 +1,13 @@
-"""The trace funnel: joins the trace of its ports; instruction trace is at port 0, data at port 1 (SoC-400 TRM)."""
+"""The trace funnel (SoC-400 TRM).
+
+Instruction trace is at port 0, data trace at port 1.
+"""
 
 from __future__ import annotations
 
 from typing import Callable
 
-from gdb_etm.board.identity import Component, identification
+from gdb_etm.board.identity import ComponentDevice, identification
 
 _PART_CSTF = 0x908
 _PORTS = 2
@@ -14,7 +17,7 @@ _PRIORITY_MASK = (1 << 3 * _PORTS) - 1
 _MASKS = {_CONTROL: 0xF00 | (1 << _PORTS) - 1, _PRIORITY: _PRIORITY_MASK}
 
 
-class FunnelDevice(Component):
+class FunnelDevice(ComponentDevice):
     """A programmable funnel.
 
     :param base: Address of its registers.

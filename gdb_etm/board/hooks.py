@@ -1,4 +1,4 @@
-"""Unicorn's hooks that are there for some runs alone: they slow every run down."""
+"""Unicorn's hooks for single runs: they slow every run down."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Hooks:
         self.wanted = False
 
     def begin(self) -> bool:
-        """Begin a run; return whether translated code is of no use any more, for it knows which hooks there are."""
+        """Begin a run; return whether translated code became useless.
+
+        It contains which hooks there are.
+        """
         if self.wanted == bool(self._hooks):
             return False
         for hook in self._hooks:
@@ -40,7 +43,10 @@ class Hooks:
 
 
 def end_it(uc: Any) -> None:
-    """Clear the IT state that a hook on accesses leaves behind; what comes after the block would be conditional."""
+    """Clear the IT state that a hook on accesses leaves.
+
+    What comes after the block would be conditional.
+    """
     xpsr = int(uc.reg_read(arm_const.UC_ARM_REG_XPSR))
     if xpsr & _IT_BITS:
         uc.reg_write(arm_const.UC_ARM_REG_XPSR_NZCVQG, xpsr & ~_IT_BITS)

@@ -1,4 +1,4 @@
-"""What CoreSight components share: identification registers, the software lock, a page of registers (CoreSight B2)."""
+"""Base of CoreSight components: identification, software lock, register page (CoreSight B2)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SoftwareLock:
         self.locked = self._is_there and value != self.KEY
 
 
-class Component(ABC):
+class ComponentDevice(ABC):
     """A component's page of registers.
 
     :param base: Its address.

@@ -1,4 +1,4 @@
-"""What an ETMv4 makes of each executed instruction: the comparators, ViewInst and the resources put together.
+"""An ETMv4's decisions on each instruction: comparators, ViewInst, resources.
 
 Ref: IHI 0064, 4.1 and figure 4-1.  Filters do not influence the comparators: what is not traced drives the resources
 all the same (4.2.5).
@@ -18,14 +18,14 @@ _HANDLER_LEVEL = 3
 
 
 class PeInputs(Protocol):
-    """The PE comparator inputs, which the comparators of the core's DWT drive (4.2.8)."""
+    """The PE comparator inputs, driven by the DWT's comparators (4.2.8)."""
 
     @property
     def version(self) -> int:
         """A number that changes when what :meth:`instruction_inputs` returns may have changed."""
 
     @property
-    def tells_data(self) -> bool:
+    def reports_data(self) -> bool:
         """Whether loads and stores drive any."""
 
     def instruction_inputs(self, address: int) -> int:
@@ -71,29 +71,32 @@ class Logic:
 
     @property
     def uses_data(self) -> bool:
-        """Whether the unit must be told loads and stores for its comparators' sake."""
+        """Whether the unit's comparators need loads and stores."""
         return bool(self._comparators.of_data(self._wanted))
 
     def begin(self, accesses: Accesses) -> None:
-        """Take the loads and stores of the instructions that come next, by index."""
+        """Take the accesses of the next instructions, by index."""
         self._index, self._accesses = -1, accesses
         if self._uses_inputs and self._version != self._pe_inputs.version:
             self._version = self._pe_inputs.version
             self._known.clear()
 
     def data(self, address: int, accesses: Sequence[BusAccess]) -> Sequence[BusAccess]:
-        """Return which of an instruction's loads and stores are traced; the event is that of the instruction before."""
+        """Return an instruction's traced accesses.
+
+        The event is that of the instruction before.
+        """
         level = _HANDLER_LEVEL if self.handler else 0
         return self.view_data.select(address, accesses, level, self.resources.outcome.view_data)
 
     def stacked(self, accesses: Sequence[BusAccess]) -> Sequence[BusAccess]:
-        """Return which of the loads and stores of an exception's entry or return are traced (4.1.4)."""
+        """Return the traced accesses of an exception's entry or return (4.1.4)."""
         if self.view_data.is_open or not self.resources.outcome.view_data:
             return accesses if self.resources.outcome.view_data else ()
         return self.view_data.select_data(accesses, _HANDLER_LEVEL if self.handler else 0)
 
     def __call__(self, address: int) -> bool:
-        """Tell whether an executed instruction is traced; to be asked for each, in order."""
+        """Tell whether an executed instruction is traced; asked for each, in order."""
         level = _HANDLER_LEVEL if self.handler else 0
         matches = self._known.get(address | self.handler)
         if matches is None:

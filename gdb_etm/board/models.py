@@ -1,4 +1,4 @@
-"""What differs between the cores of the boards, as data: only what programs and debuggers can tell apart."""
+"""Models of the cores as data: what programs and debuggers can distinguish."""
 
 from __future__ import annotations
 

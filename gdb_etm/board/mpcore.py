@@ -1,4 +1,6 @@
-"""The private memory region of a Cortex-A9 MPCore: interrupt controller and private timer (DDI 0407, chapters 3 and 4).
+"""A Cortex-A9 MPCore's interrupt controller and private timer.
+
+They are its private memory region (DDI 0407, chapters 3 and 4).
 
 Of the interrupts there are the software-generated ones and the private ones; all have the same priority, and none is
 taken while another is active.

@@ -1,4 +1,6 @@
-"""The memory protection unit (PMSAv7: DDI 0403, B3.5; PMSAv8: DDI 0553, B8 and D1.2): eight regions.
+"""The memory protection unit, with eight regions.
+
+PMSAv7: DDI 0403, B3.5; PMSAv8: DDI 0553, B8 and D1.2.
 
 Attributes of memory are kept and mean nothing here.
 """

@@ -12,8 +12,8 @@ class BoardOptions(NamedTuple):
     :param elf: Path of the program put into flash and RAM at power-up, or None for blank flash.
     :param etb_size: Size of the trace buffer in bytes; None for the board's own.
     :param truth: Path of the file that receives what really ran, or None.
-    :param truth_data: Whether that file also tells every load and store, which takes time.
-    :param truth_registers: Whether that file also tells the registers after every instruction, which takes time.
+    :param truth_data: Whether that file also has every load and store, which takes time.
+    :param truth_registers: Whether that file also has the registers after every instruction, which takes time.
     :param faults: Names of the faults that the probe side injects on demand.
     :param comparators: Address comparator pairs of the trace unit; the real ones have none.
     :param resources: Which resources an ETMv4 has: ``"own"`` for those of the real one, or ``"full"``.

@@ -7,14 +7,113 @@ exactly what a trace unit sees. Each step from one block to the next is checked 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+from bisect import bisect_left
+from typing import Callable, Dict, Generic, List, Optional, Protocol, Sequence, Set, Tuple, TypeVar
 
 from gdb_etm.board.bus import FLASH_SIZE
 from gdb_etm.board.t32 import T32Instruction, Ways, decode, ways
 
 
 class WrongPath(Exception):
-    """Unicorn went where the instruction set does not lead: the truth would be wrong, so the board stops."""
+    """Unicorn left the instruction set's paths.
+
+    The truth would be wrong, so the board stops.
+    """
+
+
+class AnyBlock(Protocol):
+    """A straight run of instructions of any core.
+
+    Addresses of A-profile T32 code have bit 0 set.
+    """
+
+    @property
+    def addresses(self) -> Tuple[int, ...]:
+        """Of its instructions."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of code."""
+
+    @property
+    def end(self) -> int:
+        """The address after it."""
+
+    @property
+    def ways(self) -> Ways:
+        """Where its last instruction leads."""
+
+
+B = TypeVar("B", bound=AnyBlock)
+
+
+class BlockPath(Generic[B]):
+    """Blocks by their addresses, and checked steps between them.
+
+    :param read: Reads bytes of code; may return fewer than asked for.
+    :param make: Makes a block of an address and code.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], make: Callable[[int, bytes], B]) -> None:
+        self._read = read
+        self._make = make
+        self.known: Dict[int, B] = {}
+        self._in_ram: Dict[Tuple[int, bytes], B] = {}
+        self._legal: Set[Tuple[int, int]] = set()
+
+    def forget(self) -> None:
+        """Forget all code, because some has been written."""
+        self.known.clear()
+        self._in_ram.clear()
+        self._legal.clear()
+
+    def block(self, address: int, size: int) -> B:
+        """Return the block of `size` bytes at an address.
+
+        Code in RAM is looked at each time, since the program itself may write it.
+        """
+        code = self._read(address & ~1, size)
+        found = self._in_ram.get((address, code))
+        if found is None:
+            found = self._make(address, code)
+            if address < FLASH_SIZE:
+                self.known[address] = found
+            else:
+                self._in_ram[address, code] = found
+        return found
+
+    def walk(self, blocks: Sequence[B], pc: Optional[int], in_it: bool = False) -> List[int]:
+        """Return the addresses of the instructions that ran.
+
+        :param blocks: The blocks that were entered, in order.
+        :param pc: The address of the next instruction when the last block may have been left early, or not started.
+        :param in_it: The first block began inside of an IT block.
+        :raises WrongPath: a block does not follow from the one before.
+        """
+        executed: List[int] = []
+        before: Optional[B] = None
+        for block in blocks:
+            first = block.addresses[0]
+            if before is not None and (before.end, first) not in self._legal and not in_it:
+                self._check(before, first)
+            in_it = in_it and before is None
+            executed += block.addresses
+            before = block
+        if before is not None and pc is not None and before.addresses[0] <= pc < before.end:
+            del executed[len(executed) - len(before.addresses) + bisect_left(before.addresses, pc) :]
+        return executed
+
+    def _check(self, before: B, address: int) -> None:
+        """Check one step, and remember it.
+
+        :raises WrongPath: the block's last instruction cannot lead there.
+        """
+        step = before.ways
+        if not (step.anywhere or address == step.target or (step.falls and address == before.end)):
+            raise WrongPath("0x%08x cannot be followed by 0x%08x" % (before.addresses[-1], address))
+        # Blocks in RAM may change.
+        if before.addresses[0] < FLASH_SIZE:
+            self._legal.add((before.end, address))
 
 
 class CortexMBlock:
@@ -66,76 +165,26 @@ class CortexMBlock:
 
     def index(self, address: int) -> int:
         """Return how many of its instructions lie before an address inside it."""
-        return sum(1 for each in self.addresses if each < address)
+        return bisect_left(self.addresses, address)
 
 
-class CortexMPath:
-    """Blocks by their addresses, and the steps between them that have been checked.
+class CortexMPath(BlockPath[CortexMBlock]):
+    """The blocks of a Cortex-M.
 
     :param read: Reads bytes of code; may return fewer than asked for.
     """
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
-        self._read = read
-        self.known: Dict[int, CortexMBlock] = {}
-        self._in_ram: Dict[Tuple[int, bytes], CortexMBlock] = {}
-        self._legal: Set[Tuple[int, int]] = set()
+        super().__init__(read, CortexMBlock)
+        # Whether an instruction that sets a stack limit was met.
         self.sets_limits = False
 
-    def forget(self) -> None:
-        """Forget all code, because some has been written."""
-        self.known.clear()
-        self._in_ram.clear()
-        self._legal.clear()
-
     def block(self, address: int, size: int) -> CortexMBlock:
-        """Return the block of `size` bytes at an address.
-
-        Code in RAM is looked at each time, since the program itself may write it.
-        """
-        code = self._read(address, size)
-        found = self._in_ram.get((address, code))
-        if found is None:
-            found = CortexMBlock(address, code)
-            self.sets_limits = self.sets_limits or found.sets_limits
-            if address < FLASH_SIZE:
-                self.known[address] = found
-            else:
-                self._in_ram[address, code] = found
+        """Return the block of `size` bytes at an address."""
+        found = super().block(address, size)
+        self.sets_limits = self.sets_limits or found.sets_limits
         return found
 
     def instruction(self, address: int) -> T32Instruction:
         """Return the instruction at an address."""
         return decode(self._read(address, 4), 0)
-
-    def walk(self, blocks: Sequence[CortexMBlock], pc: Optional[int], in_it: bool) -> List[int]:
-        """Return the addresses of the instructions that ran.
-
-        :param blocks: The blocks that were entered, in order.
-        :param pc: The address of the next instruction when the last block may have been left early, or not begun.
-        :param in_it: The first block began inside of an IT block.
-        :raises WrongPath: a block does not follow from the one before.
-        """
-        executed: List[int] = []
-        before: Optional[CortexMBlock] = None
-        for block in blocks:
-            if before is not None and (before.end, block.address) not in self._legal and not in_it:
-                self._check(before, block.address)
-            in_it = in_it and before is None
-            executed += block.addresses
-            before = block
-        if before is not None and pc is not None and before.address <= pc < before.end:
-            del executed[len(executed) - before.length + before.index(pc) :]
-        return executed
-
-    def _check(self, before: CortexMBlock, address: int) -> None:
-        """Check one step, and remember it.
-
-        :raises WrongPath: the block's last instruction cannot lead there.
-        """
-        step = before.ways
-        if not (step.anywhere or address == step.target or (step.falls and address == before.end)):
-            raise WrongPath("0x%08x cannot be followed by 0x%08x" % (before.addresses[-1], address))
-        # Blocks in RAM may change.
-        if before.address < FLASH_SIZE:
-            self._legal.add((before.end, address))

@@ -1,4 +1,4 @@
-"""The plug-in through which pyOCD finds the simulated boards as debug probes (entry point group ``pyocd.probe``).
+"""pyOCD's plug-in for the simulated boards (entry point group ``pyocd.probe``).
 
 Loading it must cost nothing and never fail: pyOCD loads every plug-in for every command, and most users of pyOCD have
 real probes.  So Unicorn and the board itself are imported only when a board is opened.
@@ -20,7 +20,10 @@ class BoardProbePlugin(Plugin):
     """Offers simulated boards as debug probes with unique IDs such as ``board:m33``."""
 
     def should_load(self) -> bool:
-        """Tell whether the boards can work here: they need Unicorn (``pip install gdb_etm[board]``)."""
+        """Tell whether the boards can work: they need Unicorn.
+
+        By ``pip install gdb_etm[board]``.
+        """
         return importlib.util.find_spec("unicorn") is not None
 
     def load(self) -> Type[DebugProbe]:
@@ -51,8 +54,8 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.elf", str, None, "ELF file put into the simulated board's memory at power-up."),
             OptionInfo("board.etb_size", int, None, "Size of the trace buffer in bytes (4096; m4: 2048)."),
             OptionInfo("board.truth", str, None, "File that receives what the simulated core really executed."),
-            OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
-            OptionInfo("board.truth_registers", bool, False, "Whether that file also tells the registers."),
+            OptionInfo("board.truth_data", bool, False, "Whether that file also has every load and store."),
+            OptionInfo("board.truth_registers", bool, False, "Whether that file also has the registers."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
             OptionInfo("board.resources", str, "own", "Resources of the ETMv4 of m33 and m7: 'own' or 'full'."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),

@@ -33,7 +33,7 @@ class BoardProbe(DebugProbe):
 
     @classmethod
     def get_probe_with_id(cls, unique_id: str, is_explicit: bool = False) -> Optional[DebugProbe]:
-        """Return the board of a name, which pyOCD gives with or without the probe type before it."""
+        """Return the board of a name, with or without the probe type."""
         kind, _, name = unique_id.lower().rpartition(":")
         return cls(name) if kind in ("", "board") and name in NAMES else None
 
@@ -77,7 +77,7 @@ class BoardProbe(DebugProbe):
 
     @property
     def capabilities(self) -> Set[DebugProbe.Capability]:
-        """What pyOCD may ask for: debug port registers are banked through SELECT by pyOCD itself."""
+        """The probe's capabilities: pyOCD itself banks debug port registers through SELECT."""
         return {DebugProbe.Capability.BANKED_DP_REGISTERS}
 
     def open(self) -> None:
@@ -128,7 +128,7 @@ class BoardProbe(DebugProbe):
         self.__protocol = None
 
     def set_clock(self, frequency: float) -> None:
-        """Accept any frequency: the simulated wire is as fast as it can be."""
+        """Accept any frequency: the simulated wire has none."""
 
     def reset(self) -> None:
         """Pulse nRESET."""

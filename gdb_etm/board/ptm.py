@@ -1,4 +1,4 @@
-"""The trace unit of a Cortex-A board: a PTM as a debugger programs it and as it traces what the core runs (IHI 0035B).
+"""A PTM trace unit: its registers, and its tracing (IHI 0035B).
 
 Left out is stalling.
 """
@@ -75,11 +75,11 @@ class PtmDevice(Armv7Device[Encoder]):
 
     # What the core does.
 
-    def executed(self, places: Sequence[int]) -> None:
+    def executed(self, addresses: Sequence[int]) -> None:
         """Take executed instructions."""
         if self._encoder is not None:
             self._encoder.context(self.context_id())
-            self._encoder.instructions(places, self.regime())
+            self._encoder.instructions(addresses, self.regime())
             self._suffer()
 
     def exception(self, number: int, reached: int, vector: int) -> None:

@@ -1,4 +1,4 @@
-"""The registers before and after every instruction, on demand: it slows every run down.
+"""Watcher of the registers, on demand: it slows every run down.
 
 Unicorn's hook on instructions is silent for those whose condition fails, and these change nothing.
 """
@@ -28,7 +28,7 @@ _read_batch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctype
 class RegisterSet(NamedTuple):
     """Which registers of a core there are to read."""
 
-    # Those of a word: name, Unicorn's number, and the bits of it that are told.
+    # Those of a word: name, Unicorn's number, and its bits that are written.
     words: Tuple[Tuple[str, int, int], ...]
     # Unicorn's numbers of the double-precision registers, each two of s0, s1 and so on.
     pairs: Tuple[int, ...]

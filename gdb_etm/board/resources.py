@@ -1,4 +1,4 @@
-"""The resources of an ETMv4 and the events that they make (IHI 0064, 4.2 to 4.4).
+"""Resources of an ETMv4 and their events (IHI 0064, 4.2 to 4.4).
 
 One cycle of the unit is one executed instruction.  Within a cycle what happens spreads from the comparators through the
 single-shot controls and the counters, in their order, to the sequencer and then to the events; what feeds back against
@@ -32,7 +32,7 @@ _TS, _DATA = 1 << 11, 3 << 16
 
 
 class Counts(NamedTuple):
-    """How many resources of each kind a unit has (TRCIDR0, TRCIDR4 and TRCIDR5)."""
+    """Numbers of a unit's resources (TRCIDR0, TRCIDR4 and TRCIDR5)."""
 
     pairs: int
     selectors: int
@@ -46,7 +46,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, idr0: int, idr4: int, idr5: int) -> Counts:
-        """Return what the identification registers tell."""
+        """Read them from the identification registers."""
         return cls(
             pairs=idr4 & 0xF,
             selectors=2 * (idr4 >> 16 & 0xF) + 2,
@@ -97,7 +97,7 @@ class _Event:
 
 
 class _Counter:
-    """A counter (4.2.1): it counts down and tells when it is at zero.
+    """A down counter, active at zero (4.2.1).
 
     :param control: TRCCNTCTLRn.
     :param event: Makes an event of a field.
@@ -118,7 +118,7 @@ class _Counter:
         return not constant or self._chained or self.count_event(0) or self.reload_event(0)
 
     def step(self, active: int, carried: bool) -> bool:
-        """Spend a cycle; return whether it is at zero (tables 4-4 and 4-5)."""
+        """Spend a cycle; return whether it is zero (tables 4-4, 4-5)."""
         reload = self.reload_event(active)
         count = self.count_event(active) or self._chained and carried
         at_zero = self.value == 0
@@ -148,7 +148,10 @@ class _Sequencer:
         self.events = [*self._forward, *self._back, self._reset]
 
     def step(self, active: int) -> int:
-        """Spend a cycle; return the states that it is in or passes through, one bit each."""
+        """Spend a cycle; return its states, one bit each.
+
+        Those that it is in or passes through.
+        """
         if self._reset(active):
             self.state = 0
             return 1
@@ -176,7 +179,7 @@ class Outcome(NamedTuple):
     # The external outputs: one bit for each numbered event that is active.
     levels: int
     # Of these, those that have just become active.
-    begun: int
+    started: int
 
 
 class ResourceLogic:
@@ -237,7 +240,7 @@ class ResourceLogic:
 
     @property
     def is_used(self) -> bool:
-        """Whether anything of what the unit does, or shows in a register, depends on resources."""
+        """Whether tracing, or any register's contents, depends on resources."""
         if self.wanted or any(event(0) for event in self._events):
             return True
         counting = self._counters[self._counts.is_reduced :]
@@ -308,5 +311,5 @@ class ResourceLogic:
 
     def _decide(self, active: int) -> Outcome:
         levels = sum(1 << n for n, event in enumerate(self._events) if event(active))
-        begun = levels & ~self._outcome.levels
-        return Outcome(self._view(active), self._view_data(active), self._timestamp(active), levels, begun)
+        started = levels & ~self._outcome.levels
+        return Outcome(self._view(active), self._view_data(active), self._timestamp(active), levels, started)

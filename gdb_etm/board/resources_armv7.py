@@ -1,4 +1,6 @@
-"""Counters, sequencer and external inputs of an ETMv3 or a PTM (IHI 0014Q, 2.6 and 3.5; IHI 0035B, 2.5 and 3.16).
+"""Counters, sequencer and external inputs of an ETMv3 or a PTM.
+
+IHI 0014Q, 2.6 and 3.5; IHI 0035B, 2.5 and 3.16.
 
 One cycle of the unit is one executed instruction.  Within a cycle the counters come first, in their order, then the
 sequencer, and then the events that are not theirs; what feeds back against this order does so a cycle later.
@@ -80,7 +82,7 @@ class Armv7ResourceLogic:
         self._pulses |= 1 << number
 
     def is_active(self, resource: int) -> bool:
-        """Tell whether a resource is active in this cycle: a counter, a state or an external input."""
+        """Tell whether a counter, state or external input is active now."""
         if resource in _COUNTERS:
             number = resource - _COUNTERS.start
             return number < self._counters and self._zero[number]

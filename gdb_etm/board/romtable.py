@@ -1,4 +1,4 @@
-"""The ROM table: where the debug components of the core's private peripheral bus are."""
+"""The ROM table of the core's private peripheral bus."""
 
 from __future__ import annotations
 

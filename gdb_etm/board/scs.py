@@ -1,4 +1,7 @@
-"""The System Control Space at 0xE000E000: NVIC, SysTick, System Control Block and debug registers (DDI 0553, D1.2)."""
+"""The System Control Space at 0xE000E000 (DDI 0553, D1.2).
+
+NVIC, SysTick, System Control Block and debug registers.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,10 @@ class SystemControlSpace:
         return self._core.mpu.read(offset) if offset in mpu.OFFSETS else 0
 
     def write_part(self, offset: int, value: int, mask: int) -> None:
-        """Write bytes of a register; where a 0 has no effect, the other bytes are written as 0."""
+        """Write bytes of a register.
+
+        Where a 0 has no effect, the other bytes are written as 0.
+        """
         if offset in _ZERO_HAS_NO_EFFECT or 0x100 <= offset < 0x300:
             self.write32(offset, value)
         else:
@@ -163,7 +169,10 @@ class SystemControlSpace:
             self._core.exceptions.pending[number] = True
 
     def _read_nvic(self, offset: int) -> int:
-        """Read ISER, ICER, ISPR, ICPR or IABR; only the first word of each has interrupts."""
+        """Read ISER, ICER, ISPR, ICPR or IABR.
+
+        Only the first word of each has interrupts.
+        """
         if offset & 0x7F:
             return 0
         exceptions = self._core.exceptions

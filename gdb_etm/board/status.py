@@ -1,4 +1,7 @@
-"""The System Control Block's registers that say what went wrong, and how exceptions are to work."""
+"""Fault status and exception control of the System Control Block.
+
+Bits of DFSR and DEMCR are here too (DDI 0553, D1.2.36 and D1.2.34).
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,22 @@ _ASPEN = 1 << 31
 # CCR.
 UNALIGN_TRP = 1 << 3
 DIV_0_TRP = 1 << 4
+
+# DFSR.
+DFSR_HALTED = 1 << 0
+DFSR_BKPT = 1 << 1
+DFSR_DWTTRAP = 1 << 2
+DFSR_VCATCH = 1 << 3
+
+# DEMCR vector catch, by what is caught.
+VC_CORERESET = 1 << 0
+VC_MMERR = 1 << 4
+VC_NOCPERR = 1 << 5
+VC_CHKERR = 1 << 6
+VC_STATERR = 1 << 7
+VC_BUSERR = 1 << 8
+VC_INTERR = 1 << 9
+VC_HARDERR = 1 << 10
 
 
 class Status:

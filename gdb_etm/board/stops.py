@@ -9,7 +9,10 @@ from gdb_etm.board.accesses import NO_ACCESSES, Accesses
 
 
 class RunEnd(Enum):
-    """Why a run ended; the program counter is at the next instruction unless said otherwise."""
+    """Why a run ended.
+
+    The program counter is at the next instruction unless said otherwise.
+    """
 
     LIMIT = "the wanted number of instructions ran, a breakpoint was met, or a device wants attention"
     SVC = "SVC ran"

@@ -1,17 +1,17 @@
-"""What every board has: memory, devices, a core in a thread of its own, turns for the debugger, and the truth file."""
+"""Base of the machines: memory, core thread, debugger's turns, truth file."""
 
 from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
-from typing import ContextManager, Optional, Protocol
+from typing import Any, ContextManager, Generic, Optional, Protocol, TypeVar
 
 from gdb_etm.board.bus import Bus, BusDevice
 from gdb_etm.board.clock import InstructionClock
+from gdb_etm.board.listeners import CoreListener
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.path import WrongPath
-from gdb_etm.board.registers import CORTEX_M, RegisterSet
+from gdb_etm.board.registers import CORTEX_M, RegisterSet, RegisterWatch
 from gdb_etm.board.truth import Truth
 from gdb_etm.program.elf import open_elf
 
@@ -23,23 +23,12 @@ _TURNS = 64
 _PATIENCE = 0.1
 
 
-class AnyCore(Protocol):
-    """A core of any kind."""
-
-    locked_up: bool
-
-    def reset(self) -> None:
-        """Reset the core and what belongs to the system reset."""
-
-    def run(self, limit: int) -> None:
-        """Run about `limit` instructions, or until only the debugger can make anything happen."""
-
-    def is_idle(self) -> bool:
-        """Tell whether only the debugger can make anything happen."""
-
-
 class AnyEngine(Protocol):
     """What runs a core's instructions."""
+
+    @property
+    def registers(self) -> RegisterWatch:
+        """The registers, as the truth file has them."""
 
     def map_device(self, base: int, size: int) -> None:
         """Lead the core's accesses to a range of addresses to the bus."""
@@ -48,10 +37,33 @@ class AnyEngine(Protocol):
         """Forget translated code before the next run: the debugger has written memory."""
 
 
-class System(ABC):
+class AnyCore(Protocol):
+    """A core of any kind."""
+
+    locked_up: bool
+
+    @property
+    def engine(self) -> AnyEngine:
+        """What runs its instructions."""
+
+    def reset(self) -> None:
+        """Reset the core and what belongs to the system reset."""
+
+    def run(self, limit: int) -> None:
+        """Run about `limit` instructions, or until only the debugger can act."""
+
+    def is_idle(self) -> bool:
+        """Tell whether only the debugger can make anything happen."""
+
+
+C = TypeVar("C", bound=AnyCore)
+L = TypeVar("L", bound=CoreListener)
+
+
+class System(Generic[C, L]):
     """A simulated board without its trace components.
 
-    Subclasses put the core in, call :meth:`_load`, and are told by it what it does.
+    Subclasses put the core in, call :meth:`_load`, and hear what it does.
 
     :param options: What the user chose.
     :raises ImageError: the program cannot be read.
@@ -59,11 +71,14 @@ class System(ABC):
     :raises ValueError: the program is not one for this board.
     """
 
-    # The core's registers, as far as the truth file tells them.
+    # The core's registers, as far as they are in the truth file.
     registers: RegisterSet = CORTEX_M
+    core: C
 
     def __init__(self, options: BoardOptions) -> None:
         self.options = options
+        # The trace unit.
+        self.trace: Optional[L] = None
         self.bus = Bus()
         self.failure: Optional[WrongPath] = None
         self._truth = Truth(options.truth, options.truth_data, self.registers)
@@ -76,16 +91,6 @@ class System(ABC):
         self._thread = threading.Thread(target=self._run, name="board " + options.board, daemon=True)
         self.clock = InstructionClock()
 
-    @property
-    @abstractmethod
-    def any_core(self) -> AnyCore:
-        """The core."""
-
-    @property
-    @abstractmethod
-    def any_engine(self) -> AnyEngine:
-        """What runs its instructions."""
-
     def _load(self) -> None:
         """Put the program into memory."""
         if self.options.elf is not None:
@@ -94,12 +99,12 @@ class System(ABC):
     def add_device(self, device: BusDevice) -> None:
         """Put a device on the bus; before :meth:`start`."""
         self.bus.add_device(device)
-        self.any_engine.map_device(device.base, device.size)
+        self.core.engine.map_device(device.base, device.size)
 
     # The debugger's side.
 
     def read(self, address: int, size: int) -> int:
-        """Read 1, 2 or 4 bytes as the debugger does through the AHB-AP.
+        """Read 1, 2 or 4 bytes through the AHB-AP.
 
         :raises BusFault: nothing is at the address.
         """
@@ -107,18 +112,20 @@ class System(ABC):
             return self.bus.read(address, size)
 
     def write(self, address: int, size: int, value: int) -> None:
-        """Write 1, 2 or 4 bytes as the debugger does through the AHB-AP; flash too, so that loading is simple.
+        """Write 1, 2 or 4 bytes through the AHB-AP.
+
+        Flash too, so that loading is simple.
 
         :raises BusFault: nothing is at the address.
         """
         with self.turn():
             self.bus.write(address, size, value)
             if self.bus.memory(address, size) is not None:
-                self.any_engine.code_changed()
+                self.core.engine.code_changed()
         self.wake()
 
     def read_block(self, address: int, length: int) -> bytes:
-        """Read bytes of flash or RAM at once, or of device registers byte by byte.
+        """Read memory at once, or device registers byte by byte.
 
         :raises BusFault: part of the range is not there.
         """
@@ -138,16 +145,19 @@ class System(ABC):
         self._work.set()
 
     def _is_waiting_to_run(self) -> bool:
-        """Tell whether the core's thread has something to do; it may be the one that asks, for the trace unit."""
+        """Tell whether the core's thread waits to run.
+
+        It may itself ask, for the trace unit.
+        """
         here = self._thread is threading.current_thread()
-        return self._thread.is_alive() and not here and not self.any_core.is_idle()
+        return self._thread.is_alive() and not here and not self.core.is_idle()
 
     # The core's side.
 
     def start(self) -> None:
-        """Switch the power on: reset the core, and let it run in a thread of its own."""
+        """Switch the power on: reset the core, and start its thread."""
         with self._lock:
-            self.any_core.reset()
+            self.core.reset()
         self._thread.start()
 
     def close(self) -> None:
@@ -158,10 +168,22 @@ class System(ABC):
             self._thread.join()
         self._truth.close()
 
+    def debug_entry(self, pc: int) -> None:
+        """Pass on a halt."""
+        self._truth.halt(pc & ~1)
+        if self.trace is not None:
+            self.trace.debug_entry(pc)
+
+    def debug_exit(self, pc: int) -> None:
+        """Pass on the end of a halt."""
+        self._truth.resume(pc & ~1, self.core.engine.registers.now())
+        if self.trace is not None:
+            self.trace.debug_exit(pc)
+
     def run(self, limit: int) -> None:
-        """Run about `limit` instructions, or until the core halts, sleeps or locks up."""
+        """Run about `limit` instructions, or until halt, sleep or lockup."""
         with self._lock:
-            self.any_core.run(limit)
+            self.core.run(limit)
 
     def _run(self) -> None:
         """Run the core in slices, and let the debugger in between them."""
@@ -175,12 +197,12 @@ class System(ABC):
             with self._lock:
                 self._turns = 0
                 try:
-                    self.any_core.run(_SLICE)
+                    self.core.run(_SLICE)
                 except WrongPath as failure:
                     # There is no truth any more. The debugger sees a core in lockup, and the tests see why.
                     self.failure = failure
-                    self.any_core.locked_up = True
-                idle = self.any_core.is_idle()
+                    self.core.locked_up = True
+                idle = self.core.is_idle()
                 if idle:
                     self._truth.flush()
                 self._ran.set()
@@ -188,10 +210,13 @@ class System(ABC):
                 self._work.wait()
 
 
-class _Turn(ContextManager[None]):
-    """The board's lock for the debugger, with a word to the core to let it have it."""
+AnySystem = System[Any, Any]
 
-    def __init__(self, system: System) -> None:
+
+class _Turn(ContextManager[None]):
+    """The debugger's turn: the board's lock, requested from the core."""
+
+    def __init__(self, system: AnySystem) -> None:
         self.__system = system
 
     def __enter__(self) -> None:
@@ -209,7 +234,9 @@ class _Turn(ContextManager[None]):
 
 
 def load_elf(bus: Bus, path: str) -> None:
-    """Copy the loadable segments of an ELF file to their physical addresses, as if programmed before power-up.
+    """Copy an ELF file's loadable segments to their physical addresses.
+
+    As if programmed before power-up.
 
     :param bus: The memory.
     :param path: The file.

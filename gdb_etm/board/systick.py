@@ -62,7 +62,10 @@ class SysTick:
         return max(0, self._zero_at - self._clock.now())
 
     def _start(self) -> None:
-        """Count down from the current value; from 0 the next tick loads the reload value."""
+        """Count down from the current value.
+
+        From 0 the next tick loads the reload value.
+        """
         self._zero_at = None
         if self._control & _ENABLE:
             if self._held:

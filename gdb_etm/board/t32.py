@@ -1,4 +1,4 @@
-"""What the board must know of T32 instructions: length, where one can go next, and the few that need watching.
+"""Decoder of T32 instructions: length, successors, and the few special ones.
 
 Written from the Armv8-M encodings (DDI 0553, C2) and independent of :mod:`gdb_etm.program.isa`, so that the truth and
 the decoder cannot share a misreading.
@@ -38,11 +38,17 @@ class T32Instruction(NamedTuple):
         return _WIDE_HINTS.get(self.code, self.code) == WFI
 
     def is_pause(self) -> bool:
-        """Tell whether it is YIELD or WFE, after which Unicorn stops with an error although it is done."""
+        """Tell whether it is YIELD or WFE.
+
+        After these Unicorn stops with an error although it is done.
+        """
         return _WIDE_HINTS.get(self.code, self.code) in _HINTS_THAT_LEAVE_UNICORN
 
     def may_unmask(self) -> bool:
-        """Tell whether it can lower the execution priority: CPS, or MSR to a special register."""
+        """Tell whether it may lower the priority.
+
+        CPS, or MSR to a special register.
+        """
         if self.size == 2:
             return self.code & 0xFFEC == 0xB660
         return self.code & 0xFFE0D000 == 0xF3808000
@@ -72,11 +78,14 @@ class T32Instruction(NamedTuple):
         return high & 0xFFF0 == 0xE8C0 and self.code >> 4 & 0xF in (4, 5)
 
     def divisor(self) -> Optional[int]:
-        """Return which register SDIV or UDIV divides by; None for any other instruction."""
+        """Return the divisor register of SDIV or UDIV, else None."""
         return self.code & 0xF if self.size == 4 and self.code & 0xFFD0F0F0 == 0xFB90F0F0 else None
 
     def aligned_base(self) -> Optional[int]:
-        """Return the base register of LDM, STM, LDRD or STRD, which need aligned addresses; None for SP and the PC."""
+        """Return the base register of LDM, STM, LDRD or STRD.
+
+        These need aligned addresses; None for SP, the PC, and other instructions.
+        """
         if self.size == 2:
             return self.code >> 8 & 7 if self.code >> 12 == 0xC else None
         high = self.code >> 16
@@ -103,7 +112,10 @@ class Ways(NamedTuple):
 
 
 def decode(code: bytes, offset: int) -> T32Instruction:
-    """Return the instruction at an offset; one that is cut off by the end counts as narrow."""
+    """Return the instruction at an offset.
+
+    One that is cut off by the end counts as narrow.
+    """
     first = int.from_bytes(code[offset : offset + 2], "little")
     if first >> 11 < 0x1D or offset + 4 > len(code):
         return T32Instruction(first, 2)
@@ -111,7 +123,10 @@ def decode(code: bytes, offset: int) -> T32Instruction:
 
 
 def _narrow_transfer(code: int) -> Optional[bool]:
-    """Tell whether a 16-bit instruction loads (True), stores (False) or does neither (None), by C2.2."""
+    """Classify a 16-bit instruction: load (True), store (False), neither (None).
+
+    By C2.2.
+    """
     top = code >> 12
     if code >> 11 == 9 or code >> 9 == 0x5E:
         return True  # LDR literal, POP
@@ -153,7 +168,7 @@ def condition_passes(condition: int, xpsr: int) -> bool:
 
 
 def ways(address: int, instruction: T32Instruction) -> Ways:
-    """Return where execution can go after an instruction outside of an IT block."""
+    """Return an instruction's successors outside of an IT block."""
     code = instruction.code
     if instruction.size == 4:
         return _ways_wide(address, code)

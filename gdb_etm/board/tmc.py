@@ -1,4 +1,4 @@
-"""The trace buffer: a Trace Memory Controller configured as ETF, with its own RAM (CoreSight TMC TRM, DDI 0461).
+"""The ETF trace buffer, a Trace Memory Controller with RAM (DDI 0461).
 
 It captures in circular buffer mode, formatted or, with FFCR.EnFt clear, the bytes of the one source as they come.  In
 the two FIFO modes it passes trace on to a next component; there is none on this board, so that trace is lost.

@@ -1,4 +1,6 @@
-"""What an ETMv3 or a PTM traces, decided from its filter registers (IHI 0014Q, 2 and 3.5; IHI 0035B, 3.16).
+"""TraceEnable and ViewData of an ETMv3 or a PTM.
+
+Decided from filter registers (IHI 0014Q, 2 and 3.5; IHI 0035B, 3.16).
 
 TraceEnable for instructions: the enabling event, include and exclude lists and the start/stop block.  ViewData for
 loads and stores: the same but for the block.  Resources of the events are the address and Context ID comparators, the
@@ -30,12 +32,12 @@ _EXECUTE, _TRANSFER, _LOAD, _STORE = 1, 4, 5, 6
 
 # Returns the value of a register by its offset.
 Registers = Callable[[int], int]
-# A watchpoint input: tells whether it is active for the instruction at an address.
+# A watchpoint input: whether it is active for the instruction at an address.
 Input = Callable[[int], bool]
 
 
 class _Comparator(NamedTuple):
-    """An address comparator, or the first of a pair that makes a range."""
+    """An address comparator, or the first of a range's pair."""
 
     address: int
     kind: int
@@ -98,16 +100,16 @@ class TraceEnable:
         return any(each.kind >= _TRANSFER for each in self._comparators)
 
     def uses(self, resources: Container[int]) -> bool:
-        """Tell whether TraceEnable, ViewData or the trigger depend on one of these resources."""
+        """Tell whether the filters or the trigger depend on some resources."""
         events = [self._registers(offset) for offset in (TEEVR, VDEVR, TRIGGER)]
         return any(event & 0x7F in resources or event >> 7 & 0x7F in resources and event >> 15 & 3 for event in events)
 
     def begin(self, accesses: Accesses) -> None:
-        """Take the loads and stores of the instructions that come next, by index."""
+        """Take the accesses of the next instructions, by index."""
         self._index, self._all_accesses = -1, accesses
 
     def __call__(self, address: int) -> bool:
-        """Tell whether an instruction is traced; to be asked for each that executed, in order."""
+        """Tell whether an executed instruction is traced; asked for each, in order."""
         self._address = address
         self._index += 1
         self._accesses = self._all_accesses.get(self._index, ()) if self._all_accesses else ()
@@ -124,11 +126,17 @@ class TraceEnable:
         return traced
 
     def holds(self, offset: int) -> bool:
-        """Tell whether the event that a register selects is active at the instruction that was asked for last."""
+        """Tell whether a register's event is active at the last instruction.
+
+        The one that was asked for last.
+        """
         return self.is_active(self._registers(offset))
 
     def is_active(self, event: int) -> bool:
-        """Tell whether an event is active at the instruction that was asked for last."""
+        """Tell whether an event is active at the last instruction.
+
+        The one that was asked for last.
+        """
         a, b = self._has(event & 0x7F), self._has(event >> 7 & 0x7F)
         return (a, not a, a and b, not a and b, not a and not b, a or b, not a or b, not a or not b)[event >> 14 & 7]
 

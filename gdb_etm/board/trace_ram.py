@@ -1,4 +1,4 @@
-"""What a trace buffer of either kind is made of: RAM, the formatter before it, flushes, and the trigger.
+"""Base of the trace buffers: RAM, formatter, flushes, and the trigger.
 
 Ref: CoreSight Components TRM (DDI 0314H), 9.4 to 9.6; CoreSight TMC TRM (DDI 0461), 2.3 and 3.3.  A trigger starts the
 trigger counter, which counts words that are stored; when it is at zero the trigger event occurs.
@@ -10,12 +10,12 @@ from abc import abstractmethod
 from typing import Callable, Dict, Mapping, Optional
 
 from gdb_etm.board.formatter import Formatter
-from gdb_etm.board.identity import Component
+from gdb_etm.board.identity import ComponentDevice
 
 TRG, FFSR, FFCR = 0x01C, 0x300, 0x304
 _SIZE, _RRD, _RRP, _RWP, _CTL, _RWD = 0x004, 0x010, 0x014, 0x018, 0x020, 0x024
 
-# Trace ID under which the trace bus and formatted trace tell triggers.
+# Trace ID under which the trace bus and formatted trace report triggers.
 TRIGGER_ID = 0x7D
 
 # FFSR.
@@ -33,7 +33,7 @@ _STOP_ON_FLUSH = 1 << 12
 _STOP_ON_EVENT = 1 << 13
 
 
-class TraceRam(Component):
+class TraceRam(ComponentDevice):
     """A trace buffer but for its states and most of its registers.
 
     :param base: Address of its registers.

@@ -1,4 +1,4 @@
-"""What the trace units of all cores share: registers, claim tags, power, external inputs, and faults on demand."""
+"""Base of the trace units: registers, power, external inputs, faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from abc import abstractmethod
 from typing import Callable, Dict, Generic, Mapping, Optional, Protocol, TypeVar
 
 from gdb_etm.board.faults import FaultCountdown, Faults
-from gdb_etm.board.identity import Component
+from gdb_etm.board.identity import ComponentDevice
+from gdb_etm.board.trace_ram import TraceRam
 
 _PDSR, _CLAIMSET, _CLAIMCLR = 0x314, 0xFA0, 0xFA4
 # Polls of the status register until it shows that the unit was switched on or off.
@@ -51,7 +52,7 @@ class ResourceInputs(Protocol):
 E = TypeVar("E", bound=AnyEncoder)
 
 
-class TraceUnit(Component, Generic[E]):
+class TraceUnit(ComponentDevice, Generic[E]):
     """A trace unit but for most of its registers.
 
     :param base: Address of its registers.
@@ -146,6 +147,17 @@ class TraceUnit(Component, Generic[E]):
         self.power_lost()
         self._polls = self._claims = 0
         self._reset_values()
+
+    def connect(self, buffer: TraceRam) -> None:
+        """Wire it to the trace buffer, and outputs to inputs.
+
+        External outputs drive the inputs of the same numbers, as a cross trigger unit can do it.
+
+        A cross trigger unit can do the latter.
+        """
+        buffer.flush = self.flush
+        buffer.request_sync = self.request_sync
+        self.outputs = self.set_inputs
 
     # What the trace buffer asks for.
 

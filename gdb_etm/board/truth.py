@@ -16,9 +16,9 @@ class Truth:
     0x...``, ``halt 0x...`` and ``resume 0x...`` with the next instruction's address.
     What an instruction, an exception or a return transfers follows it if it is wanted: ``load ADDRESS SIZE VALUE`` or
     ``store ADDRESS SIZE VALUE``, the size in bytes.
-    ``registers NAME=VALUE ...``, if that is wanted, tells which registers have other values than on the line of that
-    kind before; the first one tells all.  It follows what has changed them, or ``resume``, and comes before an
-    instruction when nothing that is told has changed them.  The program status register is without T and IT state.
+    ``registers NAME=VALUE ...``, if that is wanted, names the registers that have other values than on the line of that
+    kind before; the first one names all.  It follows what has changed them, or ``resume``, and comes before an
+    instruction when nothing in the file has changed them.  The program status register is without T and IT state.
 
     :param path: The file, or None.
     :param data: Whether transfers are wanted.

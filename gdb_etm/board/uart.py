@@ -1,4 +1,7 @@
-"""UART0: a serial port with one byte of buffer, and the weather sensor at its receiver, which sends for ever."""
+"""UART0, a serial port, with a weather sensor at its receiver.
+
+The port has one byte of buffer; the sensor sends for ever.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ class Uart:
         return self._next
 
     def fire(self) -> None:
-        """Receive a byte; it is lost when the one before has not been read."""
+        """Receive a byte; an unread one before is lost."""
         assert self._next is not None
         byte = next(self._sensor)
         if self._status & _RXNE:
@@ -84,7 +87,10 @@ class Uart:
 
 
 def sentences() -> Iterator[bytes]:
-    """Yield what the sensor says: temperature, humidity, pressure; every twelfth time ten temperatures at once."""
+    """Yield sentences: temperature, humidity, pressure.
+
+    Every twelfth is ten temperatures at once.
+    """
     for number, sentence in zip(count(1), cycle(_SENTENCES)):
         yield sentence if number % _BURST_EVERY else _BURST
 

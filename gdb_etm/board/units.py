@@ -1,4 +1,4 @@
-"""What differs between the trace units of the boards, as data: their registers (IHI 0064, 7.3)."""
+"""Models of the ETMv4 trace units: their registers (IHI 0064, 7.3)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class UnitModel(NamedTuple):
     has_data: bool
     # What the PC shows in lockup.
     lockup_address: int = 0xEFFFFFFE
-    # Whether Lockup exceptions tell that rather than the instruction that caused them (Armv7-M; table 5-5).
-    tells_lockup_address: bool = False
+    # Whether Lockup exceptions report that rather than the instruction that caused them (Armv7-M; table 5-5).
+    reports_lockup_address: bool = False
 
 
 # Both units have the resources of the one in the Cortex-M33: four DWT inputs, two selector pairs, one reduced counter.
@@ -126,7 +126,7 @@ ETM_M7 = UnitModel(
     speculation=8,
     has_data=True,
     lockup_address=0xFFFFFFFE,
-    tells_lockup_address=True,
+    reports_lockup_address=True,
 )
 
 

@@ -1,4 +1,4 @@
-"""What differs between the ETMv3 trace units of the boards, as data: their registers (IHI 0014Q, 3.5)."""
+"""Models of the ETMv3 trace units: their registers (IHI 0014Q, 3.5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Etmv3Model(NamedTuple):
     fifo: int
     # ETMSYNCFR where that cannot be written.
     fixed_sync: Optional[int]
-    # Implemented bits of registers that the identification registers do not tell of.
+    # Implemented bits of registers that the identification registers say nothing about.
     masks: Mapping[int, int]
 
     @property

@@ -1,4 +1,4 @@
-"""The boards by name: which core and trace unit each has, and what is where.
+"""The boards by name: core, trace unit, addresses.
 
 The memory map is the same on all of them, so that one linker script serves.  This file is read for every pyOCD command,
 which lists the boards, so it needs neither Unicorn nor the parts themselves.

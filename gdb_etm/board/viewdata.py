@@ -1,4 +1,7 @@
-"""ViewData: which loads and stores of traced instructions are traced (IHI 0064, 4.1.4, table 4-4)."""
+"""ViewData of an ETMv4: the filter of accesses.
+
+Which loads and stores of traced instructions are traced (IHI 0064, 4.1.4, table 4-4).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class ViewData:
 
     @property
     def is_open(self) -> bool:
-        """Whether every load and store is traced while the enabling event is active."""
+        """Whether all accesses are traced while the enabling event is active."""
         return not (self._include | self._exclude)
 
     def select(self, address: int, accesses: Sequence[BusAccess], level: int, enabled: bool) -> Sequence[BusAccess]:
@@ -47,7 +50,10 @@ class ViewData:
         return self.select_data(accesses, level)
 
     def select_data(self, accesses: Sequence[BusAccess], level: int) -> Sequence[BusAccess]:
-        """Return which are traced by their own addresses alone, as for those of an exception's entry or return."""
+        """Return which accesses are traced by their own addresses alone.
+
+        As for those of an exception's entry or return.
+        """
         found: List[BusAccess] = []
         for access in accesses:
             matches = self._comparators.data((access,), level)

@@ -1,4 +1,4 @@
-"""ViewInst: which executed instructions are traced (IHI 0064, 4.1.2), decided from the unit's filter registers.
+"""ViewInst of an ETMv4: the filter of instructions (IHI 0064, 4.1.2).
 
 All four controls are here, and which exceptions are traced whatever they say: include and exclude ranges, start and
 stop points (address comparators or the core's DWT comparators), the exception-level mask and the enabling event.
@@ -60,7 +60,9 @@ class ViewInst:
         return number in self._forced
 
     def traces(self, matches: int, level: int, enabled: bool) -> bool:
-        """Tell whether an executed instruction is traced; start and stop points take effect (4.1.2).
+        """Tell whether an instruction is traced.
+
+        Start and stop points take effect (4.1.2).
 
         :param matches: The comparators and PE comparator inputs that match it.
         :param level: Its exception level.

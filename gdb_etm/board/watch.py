@@ -1,4 +1,6 @@
-"""Hooks on loads and stores, on demand, for they slow every run down: one collects them, one refuses some.
+"""Hooks on loads and stores: one collects, one refuses.
+
+They are there on demand, for they slow every run down.
 
 What the core refuses though the bus would make it: unaligned accesses that trap, and protected memory.
 """
@@ -39,12 +41,15 @@ class AccessWatch(Hooks):
         self._accesses.clear()
 
     def device_read(self, value: int) -> None:
-        """Take the value that a device gave for the last access: Unicorn tells of a read before it is done."""
+        """Take the value that a device returned.
+
+        Unicorn reports a read before it is done.
+        """
         if self._hooks and self._accesses:
             self._accesses[-1] = self._accesses[-1]._replace(value=value)
 
     def transfers(self, executed: Sequence[int], path: CortexMPath) -> Dict[int, Tuple[BusAccess, ...]]:
-        """Return what the instructions that are complete loaded and stored, by their index."""
+        """Return the accesses of complete instructions, by their index."""
         if not self._accesses:
             return {}
         starts = [0]

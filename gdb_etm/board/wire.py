@@ -1,4 +1,4 @@
-"""The wire between a probe and a simulated board, which counts its transfers and fails when it is asked to.
+"""The wire between probe and board: counts transfers, fails on demand.
 
 They are counted as they would be on the wire: one for each access to a port register, and one more to fetch the last
 of a series of posted reads (ADIv5.2, B4.2.1).
@@ -42,7 +42,7 @@ class ProbeWire:
 
     @property
     def board(self) -> AnyBoard:
-        """The board behind the probe.
+        """The board that the probe reaches.
 
         :raises ProbeError: the probe is not open.
         """
@@ -67,7 +67,7 @@ class ProbeWire:
         self.board.dp.write(address, data)
 
     def read_ap(self, address: int, count: int) -> Callable[[], Sequence[int]]:
-        """Read one register of the selected access port several times; give what fetches the values."""
+        """Read an access port register several times; return the values' getter."""
         read = self.board.dp.read_ap
         values = [self._access(read, address & 0xC) for _ in range(count)]
         if self._cut:

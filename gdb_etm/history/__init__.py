@@ -1,4 +1,4 @@
-"""The execution that a trace describes, instruction by instruction, and ways to move in it.
+"""Execution histories: the executed instructions of a core, and cursors in them.
 
 From recordings to a history:
 

@@ -1,4 +1,4 @@
-"""Which activation of which function an instruction belongs to, and where that activation ran before and after."""
+"""Index of activations: each instruction's activation, and the segments around it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ class Activations:
         self._end_is_new = self._end not in self._frames
 
     def frame(self, number: int) -> Frame:
-        """Give the activation that executes instruction ``number``; one past the last is where execution goes on."""
+        """Give the activation that executes an instruction.
+
+        One past the last instruction is where execution goes on.
+        """
         return self._end if number > self._length else self._frames[self._segment(number)]
 
     def first(self, number: int) -> int:
-        """Give the number of the first instruction of the segment that holds ``number``."""
+        """Give the first instruction of the segment that holds ``number``."""
         return number if number > self._length else self._firsts[self._segment(number)]
 
     def last(self, number: int) -> int:
-        """Give the number of the last instruction of the segment that holds ``number``."""
+        """Give the last instruction of the segment that holds ``number``."""
         following = self._segment(number) + 1
         return self._firsts[following] - 1 if following < len(self._firsts) else self._length
 
@@ -58,8 +61,10 @@ class Activations:
         except ValueError:
             return self._length + 1 if frame is self._end else None
 
-    def begun(self, frame: Frame) -> Optional[int]:
-        """Find the instruction with which a function began that nobody called, such as a task's.
+    def beginning(self, frame: Frame) -> Optional[int]:
+        """Find the first instruction of a function that nobody called.
+
+        Such as a task's.
 
         :returns: None when the history does not reach back to it.
         """
@@ -69,7 +74,10 @@ class Activations:
         return self._firsts[at] if at < len(self._frames) else self._length + 1
 
     def after_call(self, frame: Frame, number: int) -> Optional[int]:
-        """Find where ``frame``, or one of its callers if it is left for good, goes on after instruction ``number``."""
+        """Find where a frame goes on after a call at instruction ``number``.
+
+        If it was left for good, one of its callers goes on.
+        """
         found = self.next_in(frame, number)
         if found is None:
             callers = set(frame.callers())
@@ -79,7 +87,9 @@ class Activations:
         return found
 
     def before_exceptions(self, frame: Frame, number: int) -> Optional[int]:
-        """Find the instruction after which ``frame`` was interrupted, before the segment that holds ``number``.
+        """Find the instruction after which ``frame`` was interrupted.
+
+        It lies before the segment that holds ``number``.
 
         It is one of a callee's where the exception came between a return and the instruction that is returned to.
 
@@ -97,7 +107,7 @@ class Activations:
         return None
 
     def _before_first(self, taken: Frame, frame: Frame) -> Optional[int]:
-        # Of several handlers one after the other, the first one's exception tells.
+        # Of several handlers one after the other, the first one's exception decides.
         before: Optional[Frame] = taken
         found: Optional[int] = None
         while before is not None:

@@ -1,4 +1,4 @@
-"""What the bytes of a trace buffer are spent on, and what options of the trace unit would change.
+"""Budget of a trace buffer: bytes by purpose, effects of options.
 
 Packets are counted by their kinds.  What an option would cost or save that is not in the buffer is estimated from the
 path that was decoded.
@@ -70,9 +70,9 @@ class Worth(NamedTuple):
     """What an option is worth."""
 
     option: str
-    # None where the trace unit's registers do not tell.
+    # None where the trace unit's registers do not say.
     is_on: Optional[bool]
-    # Bytes it takes or saves, in this buffer; None where they cannot be told from others.
+    # Bytes it takes or saves, in this buffer; None where they cannot be distinguished from others.
     size: Optional[int]
     # Whether it saves them, and does not take them.
     saves: bool
@@ -100,14 +100,14 @@ def spend(stream: SourceStream, advance: Advance) -> StreamBudget:
 
 
 def count_branches(history: ExecutionHistory, depth: int, advance: Advance) -> TakenBranches:
-    """Go along a path with a return stack and count what it would match.
+    """Count what a return stack would match along a path.
 
     :param depth: Return addresses that the stack holds; 0: there is none.
     """
     ends = _Ends(Blocks(history.program))
     direct = indirect = matched = 0
     stack: List[int] = []
-    # The indirect branch whose target the next range tells, and whether the stack may foretell it.
+    # The indirect branch whose target is the next range, and whether the stack may predict it.
     pending = False
     for item in history.spans(1, len(history)):
         if not isinstance(item, Span):
@@ -171,7 +171,7 @@ def worths(
     result = []
     depth = STACK_DEPTHS.get(protocol)
     if depth:
-        # A return seldom goes where one of the last addresses was, which is what an exact match tells.
+        # A return seldom goes where one of the last addresses was, which is what an exact match reports.
         each = _average(stream.of(_ADDRESSES[1:])) + _CUT
         how = "estimated: %d returns fit a stack of %d, %s" % (branches.matched, depth, _each(each))
         is_on = _option(protocol, registers, 12, 29)

@@ -21,7 +21,7 @@ Progress = Callable[[int], None]
 
 
 class SourceStream(NamedTuple):
-    """The bytes of one source under one trace ID, taken out of the capture's buffer."""
+    """The bytes of one source under one trace ID."""
 
     source: TraceSource
     trace_id: int
@@ -44,7 +44,7 @@ def _same(position: int) -> int:
 
 
 def streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
-    """Split a capture by the sources that can be decoded, in the capture's order.
+    """Split a capture by its decodable sources, in the capture's order.
 
     The data stream of a source follows its instruction stream.
 
@@ -55,7 +55,7 @@ def streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[So
 
 
 def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
-    """Split a capture by trace IDs: those that can be decoded, then the others.
+    """Split a capture by trace IDs: decodable ones first, then the others.
 
     :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
@@ -83,7 +83,7 @@ def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> Lis
 
 
 def data_trace_id(source: TraceSource) -> Optional[int]:
-    """Give the trace ID of a source's loads and stores; None where they have none of their own."""
+    """Give the trace ID of a source's data stream; None without one."""
     language = LANGUAGES[source.protocol]
     return language.data.trace_id(language.config(source)) if language.data is not None else None
 
@@ -126,13 +126,16 @@ class _Framed:
 
 
 class DecoderCache:
-    """Keeps decoders, which learn the program as they go, for captures of the same unit and program."""
+    """Cache of decoders for captures of the same unit and program.
+
+    A decoder learns the program as it goes.
+    """
 
     def __init__(self) -> None:
         self._decoders: Dict[Tuple[str, Config, object], Decoder] = {}
 
     def get(self, protocol: str, config: Config, program: Program) -> Decoder:
-        """Give the decoder for a configuration and a program; a new one when there is none.
+        """Give the decoder for a configuration and a program, made when absent.
 
         :param protocol: As of :class:`~gdb_etm.capture.TraceSource`.
         """
@@ -147,7 +150,7 @@ class DecoderCache:
         return decoder
 
     def drop(self, decoder: Decoder) -> None:
-        """Forget a decoder whose work was broken off: what it had in hand is half done."""
+        """Forget a decoder whose work was broken off halfway."""
         self._decoders = {key: kept for key, kept in self._decoders.items() if kept is not decoder}
 
 

@@ -1,4 +1,4 @@
-"""The execution history by function: what ``etm functions`` prints, one entry a line.
+"""The call history: entries by function, as ``etm functions`` prints them.
 
 Consecutive instructions of one activation of a function make a :class:`Segment`; an exception and a gap
 are entries of their own.  Reading costs work per executed range, not per instruction.
@@ -16,11 +16,11 @@ from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
 # Instructions between two calls of a progress function.
-_TOLD = 1 << 14
+_PROGRESS_INTERVAL = 1 << 14
 
 
 class Segment(NamedTuple):
-    """Instructions that ran one after the other in one activation of a function."""
+    """Consecutive instructions of one activation of a function."""
 
     number: int
     # Call depth; the outermost entry has 0, and begins anew after a gap that hides how deep it is.
@@ -69,7 +69,7 @@ class Activation(NamedTuple):
 
 
 class CallHistory:
-    """The entries of one history, numbered from 1 as GDB numbers function segments.
+    """The entries of a history, numbered as GDB numbers function segments.
 
     :param rows: Entries in order, made by :func:`call_history`.
     :param stretches: The stretches that the rows refer to, stitched.
@@ -106,7 +106,7 @@ class CallHistory:
                 yield Activation(row.first, row.frame, row.entered)
 
     def entries(self, first: int, last: int) -> Iterator[Entry]:
-        """Give the entries numbered ``first`` to ``last``, with the gaps directly before and after them."""
+        """Give the entries ``first`` to ``last``, with the gaps directly around them."""
         at = bisect_left(self._numbers, first - 1) + 1 if first > 1 else 0
         while at < len(self._rows) and self._numbers[at] <= last:
             yield self._entry(at)
@@ -150,14 +150,14 @@ def call_history(
     :param progress: Called now and then with the number of instructions read since the last call; what it raises ends
         the work.
     """
-    due = told = 0
+    due = reported = 0
     reader = RangeReader(history, resolve, exits)
     for item in history.spans(1, len(history)):
         if isinstance(item, Span):
             reader.span(item)
             if progress is not None and item.number > due:
-                progress(item.number - told)
-                told, due = item.number, item.number + _TOLD
+                progress(item.number - reported)
+                reported, due = item.number, item.number + _PROGRESS_INTERVAL
         elif isinstance(item, Gap):
             reader.gap(item)
         elif isinstance(item, Exception_):

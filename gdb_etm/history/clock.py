@@ -1,4 +1,4 @@
-"""When things ran: which instruction a cycle count or a timestamp belongs to, and the cycles in all.
+"""Clock of a history: the cycle counts and timestamps of instructions.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 5.2.14 and 5.2.16.
 """
@@ -28,7 +28,7 @@ _LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapRe
 _UNKNOWN = -1
 _SPACING = 64
 # Entries between two stored totals, and between two calls of a progress function.
-_TOLD = 1 << 14
+PROGRESS_INTERVAL = 1 << 14
 
 
 class CycleCount(NamedTuple):
@@ -50,7 +50,7 @@ class TraceTime(NamedTuple):
 class Timed(NamedTuple):
     """An item of the history with its time."""
 
-    # None where the trace tells a time, but not of what.
+    # None where the trace has a time without an instruction.
     item: Union[TracedInstruction, Event, None]
     time: Optional[TraceTime]
 
@@ -112,8 +112,8 @@ class CycleClock:
         for entry, number in enumerate(self._history.order):
             if not entry % _SPACING:
                 self._totals.append(_UNKNOWN if total is None else total)
-                if not entry % _TOLD and entry:
-                    progress(_TOLD)
+                if not entry % PROGRESS_INTERVAL and entry:
+                    progress(PROGRESS_INTERVAL)
             while at < len(between) and between[at][0] <= entry:
                 total = _effect((between[at][1],)).on(total)
                 at += 1
@@ -181,10 +181,10 @@ def _together(before: Optional[CycleCount], after: CycleCount) -> CycleCount:
 class _Held:
     # Something that ran, or a gap, with what followed it so far: a time may still come.
 
-    def __init__(self, tells: bool) -> None:
+    def __init__(self, keeps_unowned: bool) -> None:
         self.rows: List[Timed] = []
         self.owns = False
-        self._tells = tells
+        self._keeps_unowned = keeps_unowned
 
     def add_count(self, count: CycleCount) -> None:
         self._add(0 if self.owns else -1, TraceTime(count, None))
@@ -195,7 +195,7 @@ class _Held:
 
     def _add(self, at: int, time: TraceTime) -> None:
         if at < 0:
-            if self._tells:
+            if self._keeps_unowned:
                 self.rows.append(Timed(None, time))
             return
         known = self.rows[at].time

@@ -1,6 +1,8 @@
-"""Columns of numbers and lists of strings as bytes, for another process on this machine; and back, all sizes checked.
+"""Columns of numbers and lists of strings as bytes, and back.
 
-Numbers are in this machine's byte order and sizes; :data:`_MAGIC` tells when the other side's are different.
+They go to another process on this machine.  On the way back all sizes are checked.
+
+Numbers are in this machine's byte order and sizes; :data:`_MAGIC` shows when the other side's are different.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ _MAGIC = 0x6764625F65746D01
 
 
 class ColumnError(ValueError):
-    """The bytes are not what a :class:`Writer` writes, or hold numbers that cannot be."""
+    """Malformed bytes, or bytes with impossible numbers.
+
+    A :class:`Writer` does not write such.
+    """
 
 
 class Writer:

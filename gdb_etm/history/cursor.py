@@ -1,4 +1,4 @@
-"""A cursor in a history: where the user is, and every way to move.
+"""A cursor in a history: the user's position, and every move.
 
 A move that is interrupted (KeyboardInterrupt) leaves the cursor where it was.
 """
@@ -50,7 +50,7 @@ class Cursor:
 
     @property
     def address(self) -> Optional[int]:
-        """Address of the instruction that is about to be executed; None at an end whose address is unknown."""
+        """Address of the next instruction; None where it is unknown."""
         return self.path.address(self.position.number)
 
     @property
@@ -113,7 +113,7 @@ class Cursor:
         return self._arrive(self._run(self.position.number, backward, stops, MoveReason.BREAKPOINT))
 
     def advance(self, addresses: AbstractSet[int], stops: AbstractSet[int] = NOWHERE, inside: bool = False) -> MoveEnd:
-        """Run forward to one of ``addresses``, or until the selected frame has returned.
+        """Run forward to an address, or until the selected frame has returned.
 
         :param inside: Stop at ``addresses`` in the selected frame only (GDB's ``until``; ``advance`` stops anywhere).
         """
@@ -131,7 +131,10 @@ class Cursor:
         return self._arrive(self._run(self.position.number, False, stops, MoveReason.LOCATION, to))
 
     def until(self, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
-        """Step over calls, and not back in a loop (GDB's ``until`` without a location)."""
+        """Step over calls, and not back in a loop.
+
+        This is GDB's ``until`` without a location.
+        """
         left = self.stepper.past_loop(self.position)
         number = self.position.number
         return self._arrive(self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, False, stops))
@@ -169,18 +172,24 @@ class Cursor:
 
     def _before_begun(self, frame: Frame) -> Optional[int]:
         # The instruction that started a function without a call, as a handler does that begins a task.
-        first = self.activations.begun(frame)
+        first = self.activations.beginning(frame)
         if first is None or first < 2 or frame.function is None:
             return None
         return first - 1 if self.path.address(first) == frame.function.start else None
 
     def last(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
-        """Go to the last time before here at one of ``addresses``; None when there is none."""
+        """Go to the last time before here at some addresses.
+
+        None when there is none.
+        """
         found = self.path.last_at(addresses, 1, self.position.number - 1)
         return self.goto(found) if found is not None else None
 
     def next_hit(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
-        """Go to the next time after here at one of ``addresses``; None when there is none."""
+        """Go to the next time after here at some addresses.
+
+        None when there is none.
+        """
         found = self.path.next_at(addresses, self.position.number + 1, self.path.length)
         return self.goto(found) if found is not None else None
 

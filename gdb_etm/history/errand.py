@@ -1,4 +1,4 @@
-"""A part of a capture as bytes, for another process to decode, and what that process made of it."""
+"""Serialised decoding jobs: parts of captures as bytes for another process."""
 
 from __future__ import annotations
 

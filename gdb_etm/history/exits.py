@@ -1,4 +1,4 @@
-"""How a piece of code is left: by a call, a return or a jump.
+"""Classification of branches: calls, returns, jumps.
 
 The trace decoder only needs to know that an instruction branches (``program.isa``); the call history
 also asks why, which is a matter of the procedure call standards (AAPCS32 and AAPCS64, "Subroutine
@@ -19,20 +19,20 @@ from gdb_etm.protocols.elements import Range
 class Exit(Enum):
     """What the last instruction of a range does when it branches."""
 
-    # Leaves a return address behind.
+    # Leaves a return address.
     CALL = "call"
     # Goes to a return address, by the usual idioms for it.
     RETURN = "return"
     # Jumps through a table inside the function; never a return.
     TABLE = "table"
-    # Goes to an address in a register: a tail call or a return, as the target tells.
+    # Goes to an address in a register: a tail call or a return, depending on the target.
     INDIRECT = "indirect"
     # Goes to a fixed address, or does not branch at all.
     DIRECT = "direct"
 
 
 def exit_of(code: bytes, isa: Isa) -> Exit:
-    """Tell how the instruction with the bytes ``code`` leaves the code before it.
+    """Classify how an instruction leaves the code before it.
 
     :param code: One instruction, 2 or 4 bytes, in memory order.
     :param isa: Its instruction set.
@@ -48,7 +48,7 @@ def exit_of(code: bytes, isa: Isa) -> Exit:
 
 
 class Exits:
-    """Tells how executed ranges are left, looking at each place in the program once.
+    """Cache of the exits of executed ranges.
 
     :param program: The program that ran.
     """
@@ -124,7 +124,7 @@ def _exit_a64(word: int) -> Exit:
         return Exit.CALL  # BL
     if word & 0xFE000000 != 0xD6000000:
         return Exit.DIRECT
-    operation = word >> 21 & 0x7  # bit 24 tells the authenticated forms with a modifier, which mean the same
+    operation = word >> 21 & 0x7  # bit 24 is set in authenticated forms with a modifier, which mean the same
     if operation == 1:
         return Exit.CALL  # BLR, BLRAA
     if operation in (2, 4):

@@ -1,4 +1,4 @@
-"""Function instances while a history is read: who called whom, how deep, and across gaps.
+"""Activations while a history is read: callers, depths, and stitching across gaps.
 
 The rules are those of GDB's branch-trace recordings, so that ``etm functions`` indents as
 ``record function-call-history /c`` would; where GDB matches callers by function name, a return address is
@@ -30,7 +30,9 @@ class Function(NamedTuple):
 
 
 class Frame:
-    """One activation of a function, or one exception being taken (``function`` is then None).
+    """One activation of a function, or one exception being taken.
+
+    For an exception ``function`` is None.
 
     :param level: Call depth relative to the start of its stretch of history.
     :param function: The function, when known.
@@ -68,14 +70,20 @@ class Frame:
             frame = frame.up
 
     def caller(self) -> Optional[Frame]:
-        """Give the frame that this one returns to: tail calls leave no frame of their own on the stack."""
+        """Give the frame that this one returns to.
+
+        Tail calls leave no frame of their own on the stack.
+        """
         frame = self
         while frame.is_tail_call and frame.up is not None:
             frame = frame.up
         return frame.up
 
     def chain(self) -> Iterator[Frame]:
-        """Give this frame and those above it that called (not tail-called) the one below, innermost first."""
+        """Give this frame and its callers, innermost first.
+
+        Frames that tail-called the one below are left out.
+        """
         frame: Optional[Frame] = self
         while frame is not None:
             yield frame
@@ -85,7 +93,7 @@ class Frame:
 
 
 def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Frame:
-    """Find, or invent, the frame that goes on at ``address`` when ``frame`` returns.
+    """Find, or invent, the frame that a return goes to.
 
     :param frame: The frame whose last instruction returned.
     :param address: Where execution went on.
@@ -107,12 +115,12 @@ def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Fra
 
 
 def exception_of(frame: Frame) -> Optional[Frame]:
-    """Find the exception that ``frame`` handles, itself or as a callee of the handler."""
+    """Find the exception that a handler, or its callee, handles."""
     return next((at for at in itertools.chain((frame,), frame.callers()) if at.is_exception), None)
 
 
 def interrupted(frame: Frame) -> Frame:
-    """Find, or invent, the frame that goes on when ``frame`` returns from its exception."""
+    """Find, or invent, the frame that an exception return goes to."""
     for at in itertools.chain((frame,), frame.callers()):
         outermost = at
         if at.is_exception and at.up is not None:
@@ -138,7 +146,7 @@ def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> 
 
 
 class HistorySegment:
-    """History between two gaps, with levels of its own until it is stitched.
+    """History between two gaps, with its own call levels until stitching.
 
     :param first: The frame it begins in.
     """
@@ -155,7 +163,7 @@ class HistorySegment:
 
 
 def stitch(stretches: List[HistorySegment]) -> None:
-    """Set every stretch's ``shift`` and ``group`` so that call levels go on across gaps where the callers match.
+    """Join call levels across gaps where the callers match.
 
     As GDB's ftrace_bridge_gap: of all pairs of a frame live before the gap and one live after it,
     the pair with the longest common chain of callers is taken to be the same frame.

@@ -1,4 +1,4 @@
-"""Halts inside a history: whether what ran next is where the core was halted."""
+"""Halts inside a history: whether execution went on from where it halted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BKPT = b"\xbe"
 
 
 def goes_on(history: ExecutionHistory, number: int, halted_at: Optional[int], address: int) -> bool:
-    """Tell whether execution went on at an address after a halt as if there had been none.
+    """Tell whether execution continued at an address as if without the halt.
 
     :param number: Of the instruction before the halt.
     :param halted_at: Where the core was halted; None: an ETMv3 only says that it was.
@@ -25,10 +25,10 @@ def goes_on(history: ExecutionHistory, number: int, halted_at: Optional[int], ad
 
 
 def successors(history: ExecutionHistory, number: int) -> Tuple[int, ...]:
-    """List where an instruction may lead, as far as it says so itself.
+    """List an instruction's successors, as far as its encoding names them.
 
     :param number: Of the instruction.
-    :returns: Nothing behind BKPT: a debugger may have done what the program asked it for.
+    :returns: Nothing after BKPT: a debugger may have done what the program asked it for.
     """
     one = history.instruction(number)
     if one.isa is Isa.T32 and history.program.read(one.address, 2)[1:] == _BKPT:

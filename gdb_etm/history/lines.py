@@ -1,4 +1,4 @@
-"""What stepping by source line needs of the symbol tables, and GDB's rule for the end of a prologue."""
+"""Symbol tables for stepping by line, and GDB's prologue analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ASSEMBLER = (".s", ".S", ".asm", ".sx")
 
 
 class LineEntry(NamedTuple):
-    """One entry of the line table, with the addresses up to the next entry."""
+    """One entry of the line table, up to the next entry."""
 
     # Names the source file; equal for equal files.
     file: str
@@ -31,7 +31,7 @@ class LineEntry(NamedTuple):
 
 
 class InlinedKey(NamedTuple):
-    """Names an inlined function; the same for two instances only if they are the same code."""
+    """Identity of an inlined instance: the same only for the same code."""
 
     # Lowest address of its parts.
     start: int
@@ -72,7 +72,7 @@ class SymbolTables(Protocol):
 
 
 def line_start(places: SymbolTables, line: LineEntry) -> int:
-    """Find where the first begins of entries of one line that lie side by side.
+    """Find the first of the adjacent entries of a line.
 
     GDB's find_line_range_start.
     """

@@ -1,4 +1,4 @@
-"""Random access to a history: addresses, ranges forward and back, the next and the last time somewhere.
+"""Random access to a history: addresses, ranges, searches forward and back.
 
 Few distinct runs make up a long execution, so whether a run comes by an address is found out once for each.
 """
@@ -39,7 +39,10 @@ class Path:
         self._afters = [seam.after for seam in self._seams]
 
     def address(self, number: int) -> Optional[int]:
-        """Give an instruction's address; of the one after the last where the core was halted, if that is known."""
+        """Give an instruction's address.
+
+        Of the one after the last: where the core was halted, or None when that is not known.
+        """
         if number > self.length:
             return self.halted_at
         span = next(self.back(number))
@@ -54,7 +57,7 @@ class Path:
         return known
 
     def onward(self, number: int) -> Iterator[Span]:
-        """Go forward through the executed ranges, from the one that holds instruction ``number``."""
+        """Go forward through the executed ranges, from instruction ``number``'s on."""
         if number > self.length:
             return
         entry, first = self.history.entry(number)
@@ -68,7 +71,7 @@ class Path:
             entry += 1
 
     def back(self, number: int) -> Iterator[Span]:
-        """Go back through the executed ranges, from the one that holds instruction ``number``."""
+        """Go back through the executed ranges, from instruction ``number``'s on."""
         entry, first = self.history.entry(number)
         order = self.history.order
         after = first + self.history.run(order[entry]).instructions
@@ -90,11 +93,11 @@ class Path:
         return self._seams[at] if at >= 0 and self._afters[at] >= first else None
 
     def next_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
-        """Find the first of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
+        """Find the first instruction from ``first`` to ``last`` at some addresses."""
         return self._search(addresses, first, last, False)
 
     def last_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
-        """Find the last of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
+        """Find the last instruction from ``first`` to ``last`` at some addresses."""
         return self._search(addresses, first, last, True)
 
     def _search(self, addresses: AbstractSet[int], first: int, last: int, backward: bool) -> Optional[int]:

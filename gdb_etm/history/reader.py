@@ -1,4 +1,4 @@
-"""Follows the flow of control through a history and tells which activation of which function runs.
+"""Follower of the control flow: finds the activation of each executed range.
 
 Reading costs work per executed range, not per instruction, and little for the steps that stay in a function.
 """
@@ -57,7 +57,7 @@ _BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 
 
 class RangeReader:
-    """Goes from range to range and keeps the frame that execution is in.
+    """Reader of executed ranges; keeps the frame that executes.
 
     :param history: The executed instructions.
     :param resolve: Finds the function at an address.

@@ -1,4 +1,4 @@
-"""A decoder's recording as bytes, and back: how one made by another process comes here.
+"""A decoder's recording as bytes, and back, from another process.
 
 Ranges, legs and runs are stored once each and referred to by number, as in memory; all else is columns.
 """

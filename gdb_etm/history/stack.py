@@ -1,4 +1,4 @@
-"""The call stack at a position, as far as the history shows it."""
+"""The call stack at a position of the history."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _is_inside(frame: Optional[Frame], address: Optional[int]) -> bool:
 
 
 def innermost(path: Path, places: SymbolTables, position: Position) -> StackLevel:
-    """Give the innermost frame at a position of the history, without looking for its callers."""
+    """Give the innermost frame at a position, without looking for its callers."""
     address = path.address(position.number)
     function = places.function_at(address) if address is not None else None
     return _levels(places, Frame(0, function, None, None), address, False, position.hidden)[0]

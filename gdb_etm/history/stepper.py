@@ -58,7 +58,10 @@ class Stepper:
         return self.leave(self.range_at(position, backward), position.number, size, backward, breakpoints)
 
     def range_at(self, position: Position, backward: bool = False) -> StepRange:
-        """Give the range that a step from ``position`` leaves: the line, or the function when it has no lines."""
+        """Give the range that a step from ``position`` leaves.
+
+        That is the line, or the function when it has no lines.
+        """
         frame = self.frame_id(position)
         address = self._path.address(position.number)
         line = self._places.line_at(address) if address is not None else None
@@ -70,7 +73,10 @@ class Stepper:
         return StepRange(frame, None, function.start, function.end) if function is not None else StepRange(frame, None)
 
     def past_loop(self, position: Position) -> StepRange:
-        """Give the range that GDB's ``until`` leaves: from the function's beginning to the end of the line."""
+        """Give the range that GDB's ``until`` leaves.
+
+        It goes from the function's beginning to the end of the line.
+        """
         left = self.range_at(position)
         function = left.frame[0].function
         if function is None:
@@ -90,7 +96,10 @@ class Stepper:
     def leave(
         self, left: StepRange, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]
     ) -> MoveEnd:
-        """Go on from ``number`` until out of a range at the beginning of a line, or at the beginning of the range."""
+        """Go on from ``number`` until the step leaves its range.
+
+        It ends at the beginning of a line, or at the beginning of the range.
+        """
         move = _LineMove(self._path, self._activations, self._places, left, size, backward, breakpoints)
         return move.run(number)
 
@@ -100,7 +109,10 @@ class Stepper:
         return self._activations.frame(position.number), visible(self._places, address, position.hidden)
 
     def place(self, position: Position) -> Optional[Tuple[str, int]]:
-        """Give file and line of the innermost frame: of the call where an inlined function is still to be entered."""
+        """Give file and line of the innermost frame.
+
+        Where an inlined function is still to be entered, those of its call.
+        """
         address = self._path.address(position.number)
         if address is None:
             return None

@@ -54,7 +54,7 @@ FrameId = Tuple[Frame, Tuple[InlinedKey, ...]]
 
 
 class StepRange:
-    """The addresses that a step does not stop in, and the frame it is made from.
+    """The range of addresses that a step leaves, with its frame.
 
     :param frame: The frame.
     :param line: File and line that are left.
@@ -104,7 +104,7 @@ def plain_step(path: Path, number: int, backward: bool) -> Tuple[int, Optional[M
 
 
 def beyond_exception(path: Path, activations: Activations, number: int, to: int, backward: bool) -> Optional[int]:
-    """Find where the interrupted frame goes on, or was before, when an exception lies between two instructions.
+    """Find the interrupted frame's next or previous instruction across an exception.
 
     :param number: The instruction that a step leaves.
     :param to: The one directly after or before it.

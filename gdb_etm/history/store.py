@@ -76,7 +76,7 @@ class ExecutionHistory:
         self._order = recorder.order
         self._outcomes = recorder.outcomes
         self._transfers = recorder.transfers
-        # How many loads and stores the data stream told of; None where no data stream was decoded.
+        # How many loads and stores the data stream holds; None where no data stream was decoded.
         self.data_counts = recorder.data_counts
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
@@ -106,7 +106,7 @@ class ExecutionHistory:
 
     @property
     def order(self) -> Sequence[int]:
-        """The numbers of the runs, in the order in which they ran: the history's entries."""
+        """Numbers of the runs in execution order: the history's entries."""
         return self._order
 
     def run(self, number: int) -> Run:
@@ -114,7 +114,7 @@ class ExecutionHistory:
         return self._runs[number]
 
     def entry(self, number: int) -> Tuple[int, int]:
-        """Find the entry of :attr:`order` that holds an instruction, and the number of its first instruction.
+        """Find an instruction's entry of :attr:`order`, and that entry's first instruction.
 
         :param number: Of the instruction, 1 up to the length of the history.
         """
@@ -154,7 +154,7 @@ class ExecutionHistory:
         """Tell whether a conditional instruction that is no branch passed its condition.
 
         :param number: Of the instruction.
-        :returns: None when it is not conditional, or the trace does not tell.
+        :returns: None when it is not conditional, or the trace does not say.
         """
         if self._tells_failures:
             return self._failed(number)
@@ -164,7 +164,10 @@ class ExecutionHistory:
         return dict(self._outcomes.get(entry, ())).get(number - first)
 
     def conditions(self) -> Iterator[Tuple[int, ConditionResult]]:
-        """Go through what conditional instructions did, as far as the trace tells, with offsets in the buffer."""
+        """Go through the outcomes of conditional instructions that the trace holds.
+
+        Offsets are in the buffer.
+        """
         for entry in sorted(self._outcomes):
             first = self.entry_first(entry)
             offset = self._recorder.offset_of(next(self._recorder.positions(entry)))
@@ -185,11 +188,14 @@ class ExecutionHistory:
 
     @property
     def tells_transfers(self) -> bool:
-        """Whether loads and stores were traced: in a data stream, or among the instructions as an ETMv3 does."""
+        """Whether loads and stores were traced.
+
+        An ETMv4 has a data stream for them; an ETMv3 has them among the instructions.
+        """
         return self.data_counts is not None or bool(self._transfers or self._event_transfers)
 
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
-        """List the loads and stores of an instruction that the trace tells of, in the order of the trace.
+        """List an instruction's traced loads and stores, in trace order.
 
         :param number: Of the instruction, 1 up to the length of the history.
         """
@@ -199,11 +205,17 @@ class ExecutionHistory:
         return self._transfers.get(entry, ()) if self.entry_first(entry + 1) == number + 1 else ()
 
     def event_transfers(self, event: Event) -> Tuple[Transfer, ...]:
-        """List what an exception pushed or a return popped, where the trace tells; empty for every other event."""
+        """List the traced stack accesses of an exception or a return.
+
+        The list is empty for every other event.
+        """
         return self._event_transfers.get(event, ()) if self._event_transfers else ()
 
     def data_elements(self) -> List[Tuple[int, Union[OwnedTransfer, DataGap]]]:
-        """List what the data stream told, in its order: loads, stores and gaps with their offsets in the buffer."""
+        """List the elements of the data stream in order.
+
+        Loads, stores and gaps, with their offsets in the buffer.
+        """
         found: List[Tuple[int, Union[OwnedTransfer, DataGap]]] = []
         for entry, made in self._transfers.items():
             number = self.entry_first(entry + 1) - 1
@@ -215,7 +227,7 @@ class ExecutionHistory:
         return sorted(found, key=lambda item: item[0])
 
     def walk(self, first: int, last: int) -> Iterator[Union[TracedInstruction, Event]]:
-        """Go through instructions ``first`` to ``last`` and the events directly before, between and after them."""
+        """Go through instructions ``first`` to ``last`` and the events around them."""
         for item in self.spans(first, last):
             if not isinstance(item, Span):
                 yield item
@@ -227,7 +239,7 @@ class ExecutionHistory:
                 yield TracedInstruction(item.number + index, address, addresses[index + 1] - address, executed.isa)
 
     def spans(self, first: int, last: int) -> Iterator[Union[Span, Event]]:
-        """Go through the executed ranges that hold instructions ``first`` to ``last``, cut to these.
+        """Go through the ranges of instructions ``first`` to ``last``, cut to these.
 
         Events directly before, between and after them are included.
         """
@@ -269,7 +281,7 @@ class ExecutionHistory:
         return Span(number + skip, cut)
 
     def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
-        """Go through everything as decoded: ranges and events with their offsets in the capture's buffer."""
+        """Go through all ranges and events, with their offsets in the buffer."""
         for position, part in self.parts(0):
             if not isinstance(part, Run):
                 yield part.offset, part
@@ -279,7 +291,9 @@ class ExecutionHistory:
                 yield offset, item if isinstance(item, Range) else item._replace(offset=offset)
 
     def parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:
-        """Go through the runs from an entry of :attr:`order` on, none of them a chain, and the events between them.
+        """Go through runs from an entry of :attr:`order` on, and events.
+
+        None of the runs is a chain; the events are those between them.
 
         :returns: Each with its position in the stream; that of an event means nothing.
         """
@@ -295,7 +309,10 @@ class ExecutionHistory:
             yield -1, self._recorder.placed(event)
 
     def entry_events(self) -> Iterator[Tuple[int, Event]]:
-        """Go through the events between entries of :attr:`order`, each with the number of entries before it."""
+        """Go through events between entries, each with its entry's index.
+
+        The index counts the entries of :attr:`order` before it.
+        """
         return zip(self._recorder.event_entries, map(self._recorder.placed, self._recorder.events))
 
     @property
@@ -306,11 +323,15 @@ class ExecutionHistory:
         return [event for _, event in self._numbered_events()]
 
     def number_at(self, event_index: int) -> int:
-        """Tell how many instructions ran before event number ``event_index`` (an index into :attr:`events`)."""
+        """Count the instructions before an event, given by its index in :attr:`events`."""
         return self._numbered_events()[event_index][0]
 
     def interruptions(self) -> Iterator[Tuple[int, Event]]:
-        """Go through the events that do not come again with the same bytes, gaps and debug halts among them.
+        """Go through the events that never repeat.
+
+        The same bytes do not give them again: gaps and debug halts are among them.
+
+        The same bytes do not give them again.
 
         :returns: For each the number of instructions that ran before it, and the event.
         """

@@ -1,4 +1,4 @@
-"""Stacks that a scheduler changes between: which task an exception handler returns to.
+"""Thread switches: the stack that an exception return goes to.
 
 A trace says where an exception returned to, not with which stack.  A task goes on where it was interrupted,
 so stacks that wait are found by their addresses.
@@ -24,7 +24,7 @@ class _Waiting(NamedTuple):
 
 
 class StackSwitches:
-    """Remembers the stacks that execution left and finds the one it returns to.
+    """Finder of thread switches: the stacks that were left, by their addresses.
 
     :param program: The program that ran.
     """
@@ -36,7 +36,10 @@ class StackSwitches:
         self._written = False
 
     def writes_stack(self, executed: Range) -> bool:
-        """Tell whether a range sets the process stack pointer (MSR PSP: Armv8-M ARM, C2.4.127)."""
+        """Tell whether a range sets the process stack pointer.
+
+        By MSR PSP (Armv8-M ARM, C2.4.127).
+        """
         if executed.isa is not Isa.T32:
             return False
         key = (executed.start, executed.end)

@@ -1,4 +1,4 @@
-"""Carry packets between GDB and what answers it, until one of them is gone."""
+"""The loop of the proxy: carries packets between GDB and its targets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def serve(wire: Wire, target: Target) -> None:
 
 
 def pass_on(wire: Wire, server: ServerLink, source: Source, door: Optional[Door] = None) -> None:
-    """Stand between one GDB and a server until one of them is gone.
+    """Carry packets between one GDB and a server until either ends.
 
     :param wire: GDB.
     :param source: Where the history comes from.

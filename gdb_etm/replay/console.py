@@ -1,4 +1,4 @@
-"""A replay's texts on GDB's console: why a run ended, and the answers to ``monitor``."""
+"""A replay's texts on GDB's console: ends of runs, answers to ``monitor``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def console(text: str) -> bytes:
 
 
 def missed_text(missed: Sequence[Missed]) -> str:
-    """Name what may have been an access to watched memory on the way."""
+    """Describe possible accesses to watched memory that a run passed."""
     unknown, unseen = max(one.unknown for one in missed), max(one.unseen for one in missed)
     texts: List[str] = []
     if unknown:
@@ -42,7 +42,7 @@ def missed_text(missed: Sequence[Missed]) -> str:
 
 
 def stop_text(replay: Replay, stop: Stopped) -> str:
-    """Say why a run ended, where GDB has no word for it; otherwise nothing."""
+    """Give the text for a run's end; empty where GDB has one."""
     if stop.why is Why.GAP and stop.gap is not None:
         return "%s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
     if stop.why is Why.UNSEEN:
@@ -57,18 +57,18 @@ def stop_text(replay: Replay, stop: Stopped) -> str:
 
 
 _HELP = (
-    "where                     tell the instruction's number in the history",
-    "recovery                  tell how far registers and memory are worked out",
+    "where                     show the instruction's number in the history",
+    "recovery                  show how far registers and memory are worked out",
     "recovery exact|assumed|likely|off",
-    "recovery-limit            tell for how many instructions before the end",
+    "recovery-limit            show for how many instructions before the end",
     "recovery-limit N|unlimited",
-    "volatile                  tell which memory others write",
+    "volatile                  show which memory others write",
     "volatile none|ADDRESS,SIZE...",
 )
 
 
 def monitor(replay: Replay, command: str) -> List[str]:
-    """Carry out what GDB's ``monitor`` asks of a replay, and give the lines to print."""
+    """Run a ``monitor`` command of a replay; return its lines."""
     name, _, words = command.partition(" ")
     motion = replay.motion
     if command in ("", "help"):
@@ -79,7 +79,7 @@ def monitor(replay: Replay, command: str) -> List[str]:
         return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
     if name in RELIED_ON:
         return _rely(replay, name, words.strip())
-    return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
+    return ['"%s" is not for a replay; "monitor where" shows the instruction\'s number' % command[:80]]
 
 
 def _rely(replay: Replay, name: str, words: str) -> List[str]:

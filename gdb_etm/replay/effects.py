@@ -1,4 +1,4 @@
-"""What instructions do to the stack pointer, the link register and the frame pointers, from their lifted templates.
+"""Effects of instructions on the stack, link and frame registers.
 
 That is all that the past's call stack needs: how r7, r11, sp and lr come to be, and which of them are pushed and popped
 (AAPCS32, 6.1.1 and 6.2.1; r7 and r11 are the frame pointers that compilers use).  Values are followed through an

@@ -1,4 +1,4 @@
-"""Both ends of a proxy: GDB, and the server of the live target."""
+"""Both ends of a proxy: GDB, and the live target's server."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ServerLink:
         return items
 
     def stop_acknowledging(self) -> None:
-        """Agree with the server that nothing is acknowledged any more, if it can."""
+        """Negotiate no-acknowledgment mode with the server, if it can."""
         self._write(ACK)
         if self.ask(NO_ACKS) == b"OK":
             self._link.acknowledges = False
@@ -83,7 +83,7 @@ class ServerLink:
 
 
 class Host:
-    """GDB at the other end of a wire: takes its packets, and gives it the replies.
+    """GDB at the other end of a wire.
 
     :param wire: The connection.
     :param answer: Gives the replies to a packet or an interrupt; None among them now and then while it takes long.
@@ -120,7 +120,7 @@ class Host:
         self._flush()
 
     def wait(self, what: str, share: float) -> None:
-        """Take note of how far a piece of work is that GDB waits for, and say so now and then.
+        """Take note of progress that GDB waits for, and report it sometimes.
 
         :raises Impatient: Ctrl-C was typed.
         """

@@ -1,13 +1,13 @@
-"""The call stack's registers in the past, from the flow of control alone.
+"""The call stack's registers in the past, from control flow alone.
 
 A history says where every return went; so what its calls pushed and its returns popped is known, and the stack pointer
-is known up to where it began.  Values are kept as a *root*, something not known yet, plus a constant; a return tells
+is known up to where it began.  Values are kept as a *root*, something not known yet, plus a constant; a return shows
 what its root is, and so do the registers of the halted core for the end.  What an instruction does that is not
 followed begins a new root.
 
 Taken for granted is the procedure call standard alone: nobody writes where a return address is saved, and a handler
 leaves r7 and r11 as they were.  A return that goes elsewhere than to the saved address shows when that is wrong, and
-then the saved value is not told.
+then the saved value is not reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OTHER_STACK = 6
 
 
 class Flow:
-    """Follows a history once, and gives registers and saved words at any instruction.
+    """The call stack's registers and saved words before any instruction.
 
     :param history: The executed instructions.
     :param begin: The state of the core before the first instruction, as far as it is known.
@@ -62,16 +62,16 @@ class Flow:
             self._stack_frame(entry)
 
     def register(self, number: int, register: int) -> Optional[int]:
-        """Give r7, r11, sp or lr before an instruction; None when it is not known."""
+        """Give r7, r11, sp or lr before an instruction; None when unknown."""
         return self._facts.resolve(self._facts.state(number).registers[register])
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing but the main stack was in use, and no stack pointer was set."""
+        """Whether only the main stack was used, and never set."""
         return self._return_code is not None
 
     def saved(self, number: int) -> Dict[int, int]:
-        """Give the words on the stack that are known before an instruction, by address."""
+        """Give the known words on the stack before an instruction, by address."""
         facts = self._facts
         found: Dict[int, Optional[int]] = {}
         for (root, distance), (popped, early) in facts.early.items():
@@ -95,7 +95,7 @@ class Flow:
         return {address: value for address, value in found.items() if value is not None}
 
     def _unstack(self, state: StackState, end: CoreState) -> Optional[int]:
-        # What the exceptions have pushed that are active at the end tells of the contexts that they interrupted
+        # What the exceptions have pushed that are active at the end shows the contexts that they interrupted
         # (Armv8-M ARM, B3.19 and B3.20).  Gives EXC_RETURN of Thread mode, if no other stack or frame was in use.
         facts = self._facts
         frame_at: Optional[int] = None

@@ -106,7 +106,10 @@ class Halt:
 
 
 def read_memory(server: Server, address: int, size: int) -> Optional[bytes]:
-    """Read memory by one ``m`` packet; None when the server refuses, or gives less."""
+    """Read memory by one ``m`` packet.
+
+    None when the server refuses, or gives less.
+    """
     reply = server.ask(b"m%x,%x" % (address, size))
     try:
         data = bytes.fromhex(reply.decode("ascii"))
@@ -116,7 +119,10 @@ def read_memory(server: Server, address: int, size: int) -> Optional[bytes]:
 
 
 def layout_of(server: Server) -> RegisterLayout:
-    """Read a server's own description of its registers; what GDB takes for granted where there is none."""
+    """Read a server's own description of its registers.
+
+    Where there is none, GDB's default for Arm applies.
+    """
     xml = _document(server, "target.xml")
     if xml is None:
         return old_layout()

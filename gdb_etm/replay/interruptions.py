@@ -1,4 +1,4 @@
-"""Where the interrupted code goes on after an exception, and where it was before, found from what is near."""
+"""The code around an exception: where it was interrupted and goes on."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class Interruptions:
         return at < len(self._afters) and self._afters[at] == number
 
     def active(self, number: int) -> List[Handler]:
-        """List the handlers that are active at an instruction, as far as they began near it, innermost first."""
+        """List the active handlers at an instruction, innermost first.
+
+        Only those that began near it are found.
+        """
         found: List[Handler] = []
         depth = 0
         last = bisect_right(self._afters, number - 1) - 1
@@ -62,10 +65,10 @@ class Interruptions:
         return found
 
     def resumed(self, number: int) -> Optional[int]:
-        """Find where execution goes on after an instruction with an exception, or a return from one, behind it.
+        """Find where execution goes on after an exception or a return.
 
         :param number: Of the instruction.
-        :returns: None when it cannot be told from what is near.
+        :returns: None when what is near does not show it.
         """
         first = bisect_left(self._afters, number)
         if self._events[first][0]:
@@ -86,10 +89,10 @@ class Interruptions:
         return None
 
     def interrupted(self, number: int) -> Optional[int]:
-        """Find the instruction before one with an exception, or a return from one, in front of it.
+        """Find the last instruction before an exception or a return.
 
         :param number: Of the instruction.
-        :returns: None when it cannot be told from what is near.
+        :returns: None when what is near does not show it.
         """
         last = bisect_right(self._afters, number - 1) - 1
         if not self._events[last][0]:

@@ -33,7 +33,9 @@ class GdbRegister(NamedTuple):
 
 
 class RegisterLayout:
-    """The registers of a core in the order of a ``g`` packet, which is that of their numbers.
+    """A core's registers in the order of a ``g`` packet.
+
+    That is the order of their numbers.
 
     :param registers: In any order.
     :param xml: The description that GDB reads.
@@ -47,7 +49,7 @@ class RegisterLayout:
         self._by_number: Dict[int, GdbRegister] = {register.number: register for register in self.registers}
 
     def measure(self, packet: str) -> None:
-        """Take note of how many registers a server's reply to a ``g`` packet holds."""
+        """Take note of how many registers a ``g`` packet's reply holds."""
         left = len(packet)
         for count, register in enumerate(self.registers):
             left -= register.bits // 4
@@ -56,11 +58,14 @@ class RegisterLayout:
                 return
 
     def at(self, number: int) -> Optional[GdbRegister]:
-        """Give the register with a number in packets; None when there is none."""
+        """Give the register with a number in packets; None without one."""
         return self._by_number.get(number)
 
     def values(self, packet: str) -> Dict[str, int]:
-        """Read a reply to a ``g`` packet: the values by name, without those that are not available."""
+        """Read the values in a ``g`` packet's reply, by name.
+
+        Values that are not available are left out.
+        """
         found = {}
         place = 0
         for register in self.registers:
@@ -102,7 +107,7 @@ def a_profile() -> RegisterLayout:
 
 
 def old_layout() -> RegisterLayout:
-    """Give what GDB takes an Arm core to have whose server describes none."""
+    """Give the registers that GDB assumes where a server describes none."""
     registers = [GdbRegister(name, 32, number) for number, name in enumerate(_CORE)]
     registers += [GdbRegister("f%d" % index, 96, 16 + index) for index in range(8)]
     return RegisterLayout(registers + [GdbRegister("fps", 32, 24), GdbRegister("cpsr", 32, STATUS)], "")
@@ -123,7 +128,9 @@ def included(xml: str) -> List[str]:
 
 
 def described(xml: str) -> Optional[RegisterLayout]:
-    """Read the registers of a server's own description, whose included documents follow it.
+    """Read the registers of a server's own description.
+
+    Its included documents follow it.
 
     :returns: None when it describes none that can be numbered.
     """

@@ -1,4 +1,4 @@
-"""One side of a conversation in GDB's remote protocol: acknowledgments and sending again, no I/O of its own.
+"""One side of GDB's remote protocol: acknowledgments and repetition, without I/O.
 
 Ref: Debugging with GDB, appendix E, "Packet Acknowledgment" (E.10).
 """
@@ -14,7 +14,7 @@ _MOST_REPEATS = 8
 
 
 class Link:
-    """What came in, what is to go out, and whether packets are acknowledged.
+    """State of a connection: bytes in, bytes out, whether packets are acknowledged.
 
     :param limit: Longest packet that is taken in, in bytes.
     :param is_client: Whether a server is at the other end, and not GDB.

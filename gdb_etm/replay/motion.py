@@ -1,6 +1,6 @@
-"""Where the replayed core is in its history, and every way that GDB has it move.
+"""Motion of the replayed core: its position, and GDB's every move.
 
-The rules are those of :mod:`gdb_etm.history.cursor`: a gap is stopped behind, an end is stopped at.  Single steps go
+The rules are those of :mod:`gdb_etm.history.cursor`: a run stops after a gap and at an end.  Single steps go
 over exceptions, as a core does whose debugger masks interrupts while it steps; inside of a handler they stay inside.
 """
 
@@ -118,7 +118,7 @@ class Motion:
         :returns: None now and then, and at last the stop.  Who does not ask for more leaves the core where it is then.
         """
         goal = to if to is not None else 1 if backward else self.last
-        begun = self.number
+        start = self.number
         while True:
             number = self.number
             near = self._near(number, goal, backward)
@@ -138,7 +138,7 @@ class Motion:
                 else:
                     stop = Stopped(1, Why.BEGIN) if backward else self._at_end()
             if stop is not None:
-                yield self._stop(stop._replace(missed=self._missed(begun, stop.number)))
+                yield self._stop(stop._replace(missed=self._missed(start, stop.number)))
                 return
             self.number = near
             yield None
@@ -160,14 +160,14 @@ class Motion:
         watched = self._watched.values()
         return any(one.part(number).is_known and not one.part(number - 1).is_known for one in watched)
 
-    def _missed(self, begun: int, stopped: int) -> Tuple[Missed, ...]:
+    def _missed(self, start: int, stopped: int) -> Tuple[Missed, ...]:
         # Of an access that a run stops at nothing is missed.
-        low, high = (stopped + 1, begun - 1) if stopped < begun else (begun, stopped - 1)
+        low, high = (stopped + 1, start - 1) if stopped < start else (start, stopped - 1)
         found = [one.missed(low, min(high, self.path.length)) for one in self._watched.values()]
         return tuple([one for one in found if one.unknown or one.unseen])
 
     def _hit(self, number: int, near: int, backward: bool, is_seam: bool) -> Optional[Stopped]:
-        # The first breakpoint or watchpoint on the way; not the place where a gap is stopped behind.
+        # The first breakpoint or watchpoint on the way; not the stop after a gap.
         if backward:
             low, high = near + is_seam, number - 1
             found = self.path.last_at(self.breakpoints, low, high)

@@ -1,4 +1,4 @@
-"""GDB's remote protocol as bytes: packets in and out, whatever pieces they come in.
+"""GDB's remote protocol as bytes: splits input into packets, and writes packets.
 
 Ref: Debugging with GDB, appendix E, "GDB Remote Serial Protocol": Overview (E.1), Notification Packets (E.7),
 Packet Acknowledgment (E.10), Interrupts (E.8).
@@ -10,7 +10,7 @@ import re
 from enum import Enum
 from typing import List, NamedTuple, Optional
 
-# Longest packet that is taken in, in bytes on the wire; GDB sends no longer one than it was told in qSupported.
+# Longest packet that is taken in, in bytes on the wire; GDB sends no longer one than qSupported allows.
 MAX_PACKET = 1 << 16
 ACK = b"+"
 NACK = b"-"
@@ -116,9 +116,9 @@ class PacketReader:
         if begin > 0:
             del left[:begin]
             return _BAD
-        data, told, is_packet = bytes(left[1:end]), bytes(left[end + 1 : end + 3]), left[0] == 0x24
+        data, checksum, is_packet = bytes(left[1:end]), bytes(left[end + 1 : end + 3]), left[0] == 0x24
         del left[: end + 3]
-        if told.lower() != b"%02x" % (sum(data) & 0xFF):
+        if checksum.lower() != b"%02x" % (sum(data) & 0xFF):
             return _BAD
         return Item(InputKind.PACKET if is_packet else InputKind.NOTIFICATION, data)
 
@@ -129,7 +129,10 @@ def frame(data: bytes) -> bytes:
 
 
 def escape(data: bytes) -> bytes:
-    """Escape binary data for a packet; ``*`` too, which would begin a run in a reply."""
+    """Escape binary data for a packet.
+
+    ``*`` too, which would begin a run in a reply.
+    """
     return _SPECIAL.sub(lambda found: bytes((_ESCAPE, found.group()[0] ^ 0x20)), data)
 
 
@@ -139,7 +142,9 @@ def unescape(data: bytes) -> bytes:
 
 
 def expand(data: bytes, limit: int = MAX_PACKET) -> bytes:
-    """Undo the run-length encoding of a server's reply: ``0* `` stands for four zeros.
+    """Undo a reply's run-length encoding.
+
+    ``0* `` stands for four zeros.
 
     :param limit: Longest result in bytes.
     :raises ValueError: It would be longer, or a count is none.

@@ -1,4 +1,4 @@
-"""What is known of registers and memory in the past: what a replay answers GDB with."""
+"""Registers and memory of the past, as a replay reports them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.watching import STORES
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
-# Instructions of which all values are worked out at once; it takes up to a second for each ten thousand.
+# Instructions whose values are all worked out at once; it takes up to a second for each ten thousand.
 _AT_ONCE = 30_000
 # Where the status register has them (Armv8-M ARM, B3.5).
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
@@ -45,20 +45,25 @@ class Patience(Protocol):
 
 
 class Past(Protocol):
-    """Values before instruction ``number``; one more than the history's length is the end."""
+    """Values before an instruction.
+
+    The number after the history's last instruction is the end.
+    """
 
     # Who waits; None while nobody does that could interrupt it.
     patience: Optional[Patience]
 
     def prepare(self, number: int) -> str:
-        """Do now what takes long: GDB waits for a stop as long as it takes, but for a register two seconds.
+        """Work out values ahead of GDB's reads.
+
+        GDB waits for a stop as long as it takes, but for a register two seconds.
 
         :returns: What the user is to know of it; empty when nothing.
         :raises Impatient: It was interrupted.
         """
 
     def register(self, number: int, name: str) -> Optional[int]:
-        """Give a register by its lower-case name; None when it is not known."""
+        """Give a register by its lower-case name; None when unknown."""
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory; None when one of the bytes is not known."""
@@ -71,14 +76,18 @@ class Past(Protocol):
         """Work values out anew, resting on something else."""
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
-        """Find what accessed memory about when an instruction ran: 2 for stores, 3 for loads, 4 for both.
+        """Find which kinds of access touched memory near an instruction.
+
+        2 for stores, 3 for loads, 4 for both.
 
         :raises Impatient: It was interrupted.
         """
 
 
 class FlowPast:
-    """What the flow of control tells: where execution was, the call stack's registers and words, and constant memory.
+    """The past as control flow alone gives it.
+
+    It knows where execution was, the call stack's registers and words, and constant memory.
 
     :param path: The way that execution took.
     :param constants: Memory that does not change.
@@ -183,7 +192,7 @@ class FlowPast:
 
 
 class RecoveredPast(FlowPast):
-    """What the flow of control tells, and what was worked out besides.
+    """What control flow gives, and what was worked out besides.
 
     :param path: The way that execution took.
     :param constants: Memory that does not change.
@@ -211,7 +220,7 @@ class RecoveredPast(FlowPast):
         # What is being worked out.
         self._what = ""
         # Whether the user knows that older values are not worked out.
-        self._has_told = False
+        self._has_reported = False
 
     @property
     def reliance(self) -> Optional[Reliance]:
@@ -221,7 +230,7 @@ class RecoveredPast(FlowPast):
     def rely(self, reliance: Reliance) -> None:
         """Work values out anew when they are next asked for."""
         if reliance != self._reliance:
-            self._reliance, self._has_told = reliance, False
+            self._reliance, self._has_reported = reliance, False
             self._recovery = self._recover()
 
     def _recover(self) -> Recovery:
@@ -240,9 +249,9 @@ class RecoveredPast(FlowPast):
         self._expect(number)
         self._recovery.register(number, "r0")
         first = self._recovery.first(number)
-        if self._has_told or number >= first:
+        if self._has_reported or number >= first:
             return ""
-        self._has_told = True
+        self._has_reported = True
         return "registers and memory before instruction {:,} are not worked out ({})".format(first, LIMIT_HINT)
 
     def _expect(self, number: int) -> None:
@@ -270,8 +279,8 @@ class RecoveredPast(FlowPast):
         known = super().memory(number, address, size)
         if known is None and self._is_recovered(number):
             values = self._recovery.memory(number, address, size)
-            told = [value.value for value in values if value.tier <= self._reliance.limit]
-            numbers = [value for value in told if value is not None]
+            found = [value.value for value in values if value.tier <= self._reliance.limit]
+            numbers = [value for value in found if value is not None]
             known = bytes(numbers) if len(numbers) == size else None
         return known
 

@@ -55,7 +55,9 @@ class Source(Protocol):
         """Take note of whether GDB looks at the past from now on."""
 
     def on_resume(self, halt: Halt) -> None:
-        """Take note that the target is about to run: the history that was given is one of an older halt.
+        """Take note that the target is about to run.
+
+        The history that was given is then that of an older halt.
 
         :param halt: The target, halted still.
         """
@@ -99,7 +101,10 @@ class Proxy:
         return self._target is not None
 
     def leaves_alone(self, data: bytes) -> bool:
-        """Tell whether the server may answer a packet, and the proxy need not know of it: reads of live memory."""
+        """Tell whether the server answers a packet without the proxy.
+
+        Such as reads of live memory.
+        """
         return self._target is None and data[:1] == b"m"
 
     def from_gdb(self, item: Item) -> Iterator[Reply]:
@@ -124,7 +129,7 @@ class Proxy:
             yield from self._replayed(self._target, data)
 
     def interrupted(self) -> bytes:
-        """Give the stop reply for a run through the past that was interrupted."""
+        """Give the stop reply for an interrupted run through the past."""
         return self._target.interrupted() if self._target is not None else b"T02"
 
     def from_server(self, item: Item) -> Optional[bytes]:

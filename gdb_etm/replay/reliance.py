@@ -1,4 +1,4 @@
-"""What a user lets values of the past rest on: how far to go, how far back, and which memory others write."""
+"""The user's limits for values of the past: tier, depth, volatile memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,16})\Z")
 class Reliance(NamedTuple):
     """What values may rest on."""
 
-    # The worst tier that is told; UNKNOWN works nothing out.
+    # The worst tier that is shown; UNKNOWN works nothing out.
     limit: Tier = Tier.ASSUMED
     # Memory that others write, too.
     volatile: Tuple[Piece, ...] = ()
@@ -43,12 +43,12 @@ class Reliance(NamedTuple):
         return {"recovery": names[self.limit], "recovery-limit": most, "volatile": " ".join(found) or NO_REGIONS}
 
     def rules(self, rules: Rules) -> Rules:
-        """Give the rules of a recovery with this in place of what they say of it."""
+        """Give recovery rules with these limits in place of theirs."""
         return rules._replace(limit=self.limit, volatile=self.volatile, most=self.most)
 
 
 def reliance_of(settings: Mapping[str, str]) -> Reliance:
-    """Read ``recovery``, ``recovery-limit`` and ``volatile`` as they are set; what is absent has its default.
+    """Read ``recovery``, ``recovery-limit`` and ``volatile``; absent ones have their defaults.
 
     :raises ValueError: They say nothing that is known; the message says what would be.
     """
@@ -60,7 +60,7 @@ def reliance_of(settings: Mapping[str, str]) -> Reliance:
 
 
 def most_of(text: str) -> Optional[int]:
-    """Read how many instructions are worked out at most: a number, or ``unlimited``, which 0 is, too.
+    """Read a number of instructions, or ``unlimited``, which 0 means too.
 
     :raises ValueError: It is neither.
     """
@@ -74,7 +74,7 @@ def most_of(text: str) -> Optional[int]:
 def regions(text: str) -> Tuple[Piece, ...]:
     """Read ``ADDRESS,SIZE ADDRESS,SIZE...``, or none.
 
-    :returns: First addresses, and those behind the last.
+    :returns: First addresses, and those after the last.
     :raises ValueError: It is neither.
     """
     pieces: List[Piece] = []

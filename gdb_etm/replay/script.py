@@ -1,4 +1,4 @@
-"""A history as the few things in it that matter to the call stack, run by run.
+"""Steps of a history that matter to the call stack, by run.
 
 Few distinct runs make up a long execution, so each is looked at once.
 """
@@ -37,7 +37,7 @@ class Script:
         self.events = [event for _, event in placed]
 
     def steps(self, number: int, effects: Effects) -> List[Tuple[List[Step], int]]:
-        """List the steps of a run, part by part, each part with the number of its instructions.
+        """List a run's steps, part by part, with each part's instruction count.
 
         :param number: The run's.
         """

@@ -1,4 +1,7 @@
-"""A walk through a history that keeps r7, r11, sp, lr and the words on the stacks as roots plus constants."""
+"""Walker of the control flow that tracks registers and stack words symbolically.
+
+r7, r11, sp, lr and the words on the stacks are roots plus constants.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class StackState:
 
 
 class StackFacts:
-    """What one walk through a history finds out for all of its instructions.
+    """Facts that a walk finds out for all instructions of a history.
 
     :param history: The executed instructions.
     """
@@ -108,7 +111,7 @@ class StackFacts:
         self._states.append((entry, state.copy()))
 
     def state(self, number: int) -> StackState:
-        """Give the state before an instruction, from the one stored last before it."""
+        """Give the state before an instruction, from the checkpoint before it."""
         if self._last is None or self._last[0] != number:
             at = bisect_right(self._marks, number) - 1
             entry, state = self._states[at]
@@ -133,12 +136,15 @@ class StackFacts:
         return None if value is None else value + symbol[1] & WORD
 
     def word_value(self, root: int, word: SavedWord) -> Optional[int]:
-        """Give a saved word's value; None when it is not known or something else overwrote it."""
+        """Give a saved word's value.
+
+        None when it is not known or something else overwrote it.
+        """
         return None if (root, word) in self.spoiled else self.resolve(word.value)
 
 
 class StackWalk:
-    """Executes effects: the first time with learning, later only to have a state again.
+    """Executes effects: first with learning, later to rebuild a state.
 
     Roots are numbered by the instruction at which they begin, so that they are the same each time.
 

@@ -1,6 +1,6 @@
-"""The status words that exceptions have pushed: GDB looks at them to find its way past a handler.
+"""Status words in exception frames, by which GDB unwinds past a handler.
 
-An exception pushes r0 to r3, r12, LR, the return address and xPSR; bit 9 of that tells whether there are four bytes
+An exception pushes r0 to r3, r12, LR, the return address and xPSR; bit 9 of that is set if there are four bytes
 more to where SP was (Armv8-M ARM, B3.19).  Flags that are unknown read as 0, as they do in the status register itself.
 """
 
@@ -27,7 +27,7 @@ Memory = Callable[[int, int, int], Tuple[Value, ...]]
 
 
 class Stacked:
-    """Finds the status words of the handlers that are active at a moment.
+    """Finder of the status words of active handlers.
 
     :param path: The way that execution took.
     :param registers: Gives registers.
@@ -43,7 +43,7 @@ class Stacked:
         self._found: Tuple[int, List[Tuple[int, int]]] = (0, [])
 
     def word(self, number: int, address: int) -> Optional[int]:
-        """Give the status word at an address; None where there is none, or not enough is known of it."""
+        """Give the status word at an address; None where it is unknown."""
         if address & 3:
             return None
         for place, exception in self._places(number):

@@ -105,14 +105,18 @@ class Target:
         return self._stop_reply(2)
 
     def interrupt(self) -> None:
-        """Take an interrupt while the core stands still: the next run ends at once.
+        """Take an interrupt while the core stands still.
+
+        The next run ends at once.
 
         GDB steps on by itself where it looks for something after each step, and its interrupt may come in between.
         """
         self._is_asked_to_stop = True
 
     def insert(self, kind: int, address: int, size: int) -> bool:
-        """Insert a breakpoint (kind 0 or 1) or a watchpoint (2 to 4).
+        """Insert a breakpoint or a watchpoint.
+
+        Kinds 0 and 1 are breakpoints, 2 to 4 watchpoints.
 
         :returns: Whether that is possible.
         """
@@ -134,11 +138,11 @@ class Target:
     def _prepared(self) -> Iterator[Reply]:
         # What the values at a stop take; who does not wait for them sees where it is all the same.
         try:
-            told = self.replay.past.prepare(self.motion.number)
+            text = self.replay.past.prepare(self.motion.number)
         except Impatient:
-            told = "interrupted: registers and memory are not worked out here"
-        if told:
-            yield console("etm: " + told)
+            text = "interrupted: registers and memory are not worked out here"
+        if text:
+            yield console("etm: " + text)
         had, self._has_stack = self._has_stack, self.replay.past.register(self.motion.number, "sp") is not None
         if had and not self._has_stack:
             yield console("etm: the stack pointer is not known here: GDB cannot tell what called this")
@@ -314,6 +318,6 @@ def _point(text: str) -> Tuple[int, int, int]:
 
 
 def piece(data: bytes, offset: int, size: int) -> bytes:
-    """Give a part of a document as the reply to a ``qXfer`` packet."""
+    """Give part of a document as the reply to ``qXfer``."""
     part = data[offset : offset + min(size, MAX_PACKET // 4)]
     return (b"m" if offset + len(part) < len(data) else b"l") + escape(part)

@@ -1,4 +1,6 @@
-"""One moment of a history as a trace frame: what GDB needs in order to print values of which some are unavailable.
+"""One moment of a history as a trace frame of GDB.
+
+GDB needs one to print values that are available only in part.
 
 GDB asks a target with trace frames which memory is there (Debugging with GDB, appendix E, "Tracepoint Packets", E.6;
 "Traceframe Info Format", appendix H) and shows ``<unavailable>`` for the rest, as it does for registers.
@@ -20,7 +22,7 @@ from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.target import Reply, Target, piece
 
 _SPACE = 1 << 32
-# Bytes behind unknown ones that are looked at, at first and at most.
+# Bytes after unknown ones that are looked at, at first and at most.
 _NEAREST, _FARTHEST = 64, 4096
 # What GDB keeps the size of a range of memory in is signed.
 _LONGEST = 1 << 30
@@ -32,8 +34,8 @@ _MOVES = "scbvZzD"
 _STATUS = b"T0;tstop::0;tframes:1;tcreated:1;tsize:0;tfree:0;circular:0;disconn:0"
 
 
-class Sight:
-    """The :class:`~gdb_etm.replay.past.Past` of one moment, as a recovery tells it up to a tier.
+class PastView:
+    """The :class:`~gdb_etm.replay.past.Past` of one moment, up to a tier.
 
     Nobody can say beforehand what GDB will ask for, and to work out all of memory takes long: so everything counts as
     there until it was asked for in vain.
@@ -52,7 +54,7 @@ class Sight:
         self._bytes: Dict[int, Value] = {}
         self._absent: List[Tuple[int, int]] = []
         self._ahead = _NEAREST
-        # The worst tier of what was told since :meth:`look`.
+        # The worst tier of what was shown since :meth:`look`.
         self.worst = Tier.EXACT
         # Nobody waits here.
         self.patience: Optional[Patience] = None
@@ -60,7 +62,7 @@ class Sight:
         self.missed = False
 
     def look(self, number: int, limit: Tier) -> None:
-        """Choose the moment before an instruction, and the worst tier that is told."""
+        """Choose the moment before an instruction, and the worst tier shown."""
         if number != self._number:
             self._bytes.clear()
         self._number, self._limit = number, limit
@@ -86,12 +88,12 @@ class Sight:
             halves = [self.register(number, "s%d" % (2 * int(name[1:]) + half)) for half in range(2)]
             low, high = halves
             return None if low is None or high is None else low | high << 32
-        return self._told(self._recovery.register(self._number, name))
+        return self._shown(self._recovery.register(self._number, name))
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory, and take note of what of it is not known."""
         if self.unwinds and size == 4:
-            word = None if self._is_told(address) else self._status(address)
+            word = None if self._is_known(address) else self._status(address)
             if word is not None:
                 return word
             if self._is_before_doubt(address):
@@ -100,7 +102,7 @@ class Sight:
                 return None
         found = bytearray()
         for at in range(address, min(address + size, _SPACE)):
-            byte = self._told(self._byte(at, address + size - at))
+            byte = self._shown(self._byte(at, address + size - at))
             if byte is None:
                 self._lack(at)
             else:
@@ -110,8 +112,8 @@ class Sight:
         self._look_ahead(address + size)
         return None
 
-    def _is_told(self, address: int) -> bool:
-        return all(self._told(self._byte(address + at, 4 - at)) is not None for at in range(4))
+    def _is_known(self, address: int) -> bool:
+        return all(self._shown(self._byte(address + at, 4 - at)) is not None for at in range(4))
 
     def _is_before_doubt(self, address: int) -> bool:
         # GDB before 13 takes a status word that it cannot read for one of an aligned SP.  Without the return address
@@ -119,10 +121,10 @@ class Sight:
         status = address + 4
         if not self._stacked.is_status(self._number, status):
             return False
-        return not self._is_told(status) and self._status(status) is None
+        return not self._is_known(status) and self._status(status) is None
 
     def _status(self, address: int) -> Optional[bytes]:
-        # What the bits of a word rest on that is known in part is not told: it may be anything that was worked out.
+        # What the bits of a partly known word rest on is not reported: it may be anything that was worked out.
         limit = self._recovery.rules.limit
         word = self._stacked.word(self._number, address) if limit <= self._limit else None
         if word is None:
@@ -139,7 +141,7 @@ class Sight:
         return Touched(number, number, (), (), False)
 
     def ranges(self) -> Iterator[Tuple[int, int]]:
-        """Go through the memory that is not known to be unknown, as first addresses and sizes."""
+        """Go through memory that may be known, as first addresses and sizes."""
         start = 0
         for first, end in [*self._absent, (_SPACE, _SPACE)]:
             while start < first:
@@ -153,7 +155,7 @@ class Sight:
         end = min(start + self._ahead, _SPACE)
         self._ahead = min(2 * self._ahead, _FARTHEST)
         for at in range(start, end):
-            if self._told(self._byte(at, end - at)) is None:
+            if self._shown(self._byte(at, end - at)) is None:
                 self._lack(at)
 
     def _byte(self, at: int, size: int) -> Value:
@@ -164,7 +166,7 @@ class Sight:
             self._bytes.update(enumerate(values, at))
         return self._bytes[at]
 
-    def _told(self, value: Value) -> Optional[int]:
+    def _shown(self, value: Value) -> Optional[int]:
         if value.value is None or value.tier > self._limit:
             return None
         self.worst = max(self.worst, value.tier)
@@ -185,19 +187,19 @@ class View(Target):
     """Queries GDB's questions about one moment; nothing runs, nothing can be written.
 
     :param replay: The history.
-    :param sight: Its past.
+    :param past: Its past.
     """
 
-    def __init__(self, replay: Replay, sight: Sight) -> None:
+    def __init__(self, replay: Replay, past: PastView) -> None:
         super().__init__(replay)
-        self._sight = sight
+        self._past = past
         for letter in _MOVES:
             self._packets.pop(letter, None)
         self._packets["Q"] = self._set
 
-    def turn(self, replay: Replay, sight: Sight) -> None:
+    def turn(self, replay: Replay, past: PastView) -> None:
         """Show another history of a core with the same registers."""
-        self.replay, self.motion, self._sight = replay, replay.motion, sight
+        self.replay, self.motion, self._past = replay, replay.motion, past
 
     def _set(self, text: str) -> Iterator[Reply]:
         name, _, number = text.partition(":")
@@ -206,7 +208,7 @@ class View(Target):
         elif int(number, 16) == 0xFFFFFFFF:
             yield b"F-1"
         else:
-            # Whatever its number, it is the moment that the sight is of: a new one has GDB forget the one before.
+            # Whatever its number, it is the moment that the past is shown at: a new one has GDB forget the one before.
             yield b"F%xT1" % int(number, 16)
 
     def _query(self, text: str) -> Iterator[Reply]:
@@ -222,5 +224,5 @@ class View(Target):
             yield from super()._query(text)
 
     def _info(self) -> str:
-        pieces = ['<memory start="0x%x" length="0x%x"/>' % one for one in self._sight.ranges()]
+        pieces = ['<memory start="0x%x" length="0x%x"/>' % one for one in self._past.ranges()]
         return '<?xml version="1.0"?>\n<traceframe-info>%s</traceframe-info>\n' % "".join(pieces)

@@ -1,4 +1,4 @@
-"""Where in a history a watched piece of memory is accessed: found out part by part, as far as a run comes."""
+"""Accesses to watched memory, found part by part as a run proceeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HistoryMemory(Protocol):
         """Find what accessed a piece of it about when an instruction ran."""
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
-        """Give a piece of it before an instruction; None when one of the bytes is not known."""
+        """Give memory before an instruction; None when a byte is unknown."""
 
 
 class Missed(NamedTuple):
@@ -27,7 +27,7 @@ class Missed(NamedTuple):
     address: int
     # How many accesses to addresses that are not known.
     unknown: int
-    # How many instructions of which it is not known what they accessed.
+    # How many instructions with unknown accesses.
     unseen: int
 
 

@@ -1,4 +1,4 @@
-"""Sockets and pipes: the one file of this room that reads and writes."""
+"""Sockets and pipes: the one file here that reads and writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class File(Protocol):
 
 
 class Wire:
-    """Two directions of bytes over a pair of open files, or over a socket.
+    """A two-way wire: a pair of open files, or a socket.
 
     :param reader: Where bytes come from.
     :param writer: Where they go to.

@@ -18,7 +18,7 @@ from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
-from gdb_etm.replay.view import Sight, View
+from gdb_etm.replay.view import PastView, View
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import THIS_GDB, Recovered
@@ -108,7 +108,7 @@ def printed(at: Moment, command: str) -> List[Marked]:
     """
     viewer = _Viewer(at)
     final = viewer.ask(command, at.known.recovery.rules.limit)
-    worst = viewer.sight.worst
+    worst = viewer.past.worst
     if final.error is not None:
         raise CommandError(final.error.rstrip("."))
     tiers = [worst] * len(final.lines)
@@ -137,28 +137,28 @@ class _Viewer:
         self._at = at
         layout = _layout(at)
         path = Path(history)
-        self.sight = Sight(at.recovery, path)
-        self.sight.look(at.number, Tier.EXACT)
+        self.past = PastView(at.recovery, path)
+        self.past.look(at.number, Tier.EXACT)
         if at.number > len(history):
             path.halted_at = at.recovery.register(at.number, "pc").value
 
         def activations() -> Activations:
             return Activations(at.decoded.calls(at.session.debugger.function_at), len(history))
 
-        motion = Motion(path, activations, self.sight)
+        motion = Motion(path, activations, self.past)
         motion.number = at.number
-        self._second_gdb = _second_gdb(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
+        self._second_gdb = _second_gdb(at.session, Replay(motion, self.past, layout, "", ""), self.past)
 
     def ask(self, command: str, limit: Tier) -> Answer:
         """Run a command until it meets no more missing memory."""
-        self.sight.look(self._at.number, limit)
-        self.sight.unwinds = bool(self._at.level) or command == "backtrace"
+        self.past.look(self._at.number, limit)
+        self.past.unwinds = bool(self._at.level) or command == "backtrace"
         answer = Answer([])
         for _ in range(_ROUNDS):
-            self.sight.missed = False
+            self.past.missed = False
             self._second_gdb.show()
             answer = self._select() or self._second_gdb.run(command)
-            if not self.sight.missed:
+            if not self.past.missed:
                 break
         return answer
 
@@ -188,10 +188,10 @@ def _layout(at: Moment) -> RegisterLayout:
     return m_profile(has_both, any("fpscr" in registers for registers in ends))
 
 
-def _second_gdb(session: DebugSession, replay: Replay, sight: Sight) -> SecondGdb:
+def _second_gdb(session: DebugSession, replay: Replay, past: PastView) -> SecondGdb:
     second_gdb = session.second_gdb
     if second_gdb is not None and second_gdb.is_alive and second_gdb.view.replay.layout.xml == replay.layout.xml:
-        second_gdb.view.turn(replay, sight)
+        second_gdb.view.turn(replay, past)
         return second_gdb
     session.end_second_gdb()
     places = session.places
@@ -199,7 +199,7 @@ def _second_gdb(session: DebugSession, replay: Replay, sight: Sight) -> SecondGd
         raise CommandError("this needs GDB: its types and its symbols")
     chosen = session.settings.get("gdb", THIS_GDB)
     command = places.gdb_command() if chosen == THIS_GDB else [chosen]
-    session.second_gdb = SecondGdb(command, places.symbol_files(), View(replay, sight))
+    session.second_gdb = SecondGdb(command, places.symbol_files(), View(replay, past))
     return session.second_gdb
 
 

@@ -351,7 +351,7 @@ def test_the_dwt_tells_of_stores(model: UnitModel, function: int) -> None:
     unit.start({RSCTLR + 8: 0x00010001, EVENTCTL0R: 0x02, EVENTCTL1R: 1})
     unit.dwt.write32(0x20, 0x20000010)
     unit.dwt.write32(0x28, function)
-    assert unit.dwt.tells_data and not unit.dwt.watches
+    assert unit.dwt.reports_data and not unit.dwt.watches
     for store, address in ((False, 0x20000010), (True, 0x20000010), (True, 0x20000020)):
         unit.unit.executed([ELSE], {0: (BusAccess(address, 4, 0, store, 0),)})
         assert len(unit.run(ELSE)) == (store and address == 0x20000010)

@@ -68,7 +68,7 @@ def test_without_the_plug_in(snapshot: Path) -> None:
     assert found[5].startswith("0x") and found[6] == "Cannot access memory at address 0x200000bc"
     assert found[7] == 'recovery: "some" is none of: exact, assumed, likely, off'
     assert found[8] == 'volatile: "4" is no region: ADDRESS,SIZE, such as 0x20000400,64'
-    assert found[9].startswith("where tell the instruction's number")
+    assert found[9].startswith("where show the instruction's number")
 
 
 def test_the_ram_of_the_beginning_is_known_to_gdb_too() -> None:

@@ -72,7 +72,7 @@ def test_ends_are_told_and_nothing_is_written(snapshot: Path) -> None:
     assert "etm: [the capture ends here: nothing can be added to it]" in lines
     assert lines.count("etm: [the buffer wrapped here: what ran before was overwritten]") == 2
     assert any(line.startswith("instruction 1 of ") for line in lines)
-    assert '"reset" is not for a replay; "monitor where" tells the instruction\'s number' in lines
+    assert '"reset" is not for a replay; "monitor where" shows the instruction\'s number' in lines
 
 
 @pytest.mark.every_gdb

@@ -1,0 +1,64 @@
+"""Who hears what a core does, in execution order: the machine around it, and through that the trace unit."""
+
+from __future__ import annotations
+
+from typing import Collection, Protocol, Sequence
+
+from gdb_etm.board.accesses import Accesses, BusAccess
+
+
+class CoreListener(Protocol):
+    """Who hears what any core does; the machine's lock is held during each call."""
+
+    def debug_entry(self, pc: int) -> None:
+        """Take a halt: `pc` is the next instruction to execute."""
+
+    def debug_exit(self, pc: int) -> None:
+        """Take the end of a halt: `pc` is the next instruction to execute."""
+
+
+class CortexMListener(CoreListener, Protocol):
+    """Who hears what a Cortex-M does."""
+
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
+        """Take completed instructions in order, those of an IT block whose condition failed included.
+
+        :param accesses: What they loaded and stored, by index in ``addresses``, while the engine watches that.
+        :param failed: Indices in ``addresses`` of those whose condition failed, while the engine watches that.
+        """
+
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
+        """Take an exception entry.
+
+        :param number: The architectural exception number (IPSR).
+        :param return_address: The preferred return address; 0xFFFFFFFE when nothing ran since the exception return
+            before it.
+        :param pushed: What it stored on the stack.
+        """
+
+    def exception_return(self, popped: Sequence[BusAccess]) -> None:
+        """Take an exception return; the instruction that loaded EXC_RETURN was the last one executed.
+
+        :param popped: What it loaded from the stack.
+        """
+
+    def lockup(self, address: int) -> None:
+        """Take an entry to lockup; `address` is as for an exception's return address."""
+
+
+class CortexAListener(CoreListener, Protocol):
+    """Who hears what a Cortex-A does; addresses of T32 code have bit 0 set."""
+
+    def executed(self, addresses: Sequence[int]) -> None:
+        """Take completed instructions in order, those whose condition failed included."""
+
+    def exception(self, number: int, reached: int, vector: int) -> None:
+        """Take an exception entry.
+
+        :param number: Its type as traced.
+        :param reached: The instruction that would have been next.
+        :param vector: The instruction that is.
+        """
+
+    def exception_return(self) -> None:
+        """Take an exception return by the last executed instruction."""
