@@ -44,7 +44,7 @@ LOOK = "output/x *(unsigned *) 0x20060000"
 
 
 def test_what_lies_in_the_folder_is_not_used_unasked(tmp_path: Path) -> None:
-    """One line says how it would be; what cannot be read is passed over, and holds up nothing."""
+    """One line describes the unused profile; an unreadable one is skipped."""
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
     (tmp_path / "nested.etm.toml").write_text("a = " + "[" * 50000, "utf-8")
     (tmp_path / "lists.etm.toml").write_text("a = " + "[\n" * 5000, "utf-8")
@@ -107,6 +107,6 @@ def test_none_and_others_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_chip_without_a_buffer_says_so(tmp_path: Path) -> None:
-    """The board has one, so that a profile which denies it changes nothing."""
+    """The board has a buffer; a profile that denies it changes nothing."""
     (tmp_path / "mine.etm.toml").write_text(MINE.replace("notes =", 'no-buffer = "none there"\nnotes ='), "utf-8")
     assert "-> ETF at 0xe0043000" in run_gdb([WITH_MINE], tmp_path)

@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated boards: recovered registers against the truth, instruction by instruction."""
+"""Real GDB sessions: recovered registers against the board's truth."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ def read(text: str) -> Dict[str, Any]:
 
 
 def truth(folder: Path, halts: int = 1) -> List[Tuple[int, Dict[str, int]]]:
-    """Return what ran between the first resume and a halt after it: each address with the registers before it, and the
-    registers at the end.
+    """Return the truth's addresses, each with its registers, and the last.
 
     :param halts: Which halt; 1 is the next.
     """
@@ -79,7 +78,7 @@ def truth(folder: Path, halts: int = 1) -> List[Tuple[int, Dict[str, int]]]:
 
 
 def compare(found: Dict[str, Any], real: List[Tuple[int, Dict[str, int]]]) -> float:
-    """Hold what is told against the last instructions of the truth; return the share of r0 to r12 that is known."""
+    """Compare with the truth's last instructions; return the known share."""
     count = len(found["addresses"])
     assert found["addresses"] == [address for address, _ in real[-count - 1 : -1]]
     known = 0

@@ -1,4 +1,4 @@
-"""Plans, differences and registers in a real GDB with real pyOCD on the simulated boards."""
+"""Real GDB, real pyOCD: plans, differences and registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real GDB session: walking back through the demo, held against the board's truth and GDB's own symbol tables."""
+"""Real GDB session: walking back through the demo.
+
+Compared with the board's truth and GDB's symbol tables.
+"""
 
 from __future__ import annotations
 

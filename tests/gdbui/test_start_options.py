@@ -1,4 +1,4 @@
-"""What "etm start" can be asked for, in a real GDB with real pyOCD on the simulated board."""
+"""Real GDB, real pyOCD: options of "etm start"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ RETURN = FOREVER_TICK + 2
 
 
 def run(tmp_path: Path, commands: Sequence[str]) -> str:
-    """Start a session on a board with two pairs of comparators, with a program that runs for ever."""
+    """Start a session on a board with two pairs of comparators.
+
+    Its program runs for ever.
+    """
     forever = write_forever(tmp_path / "forever.elf")
     output = run_gdb(["etm connect board:m33 --elf %s --option board.comparators=2" % forever, *commands])
     assert "Traceback" not in output and "Python Exception" not in output, output

@@ -1,4 +1,4 @@
-"""The target and the program change under a session: real GDB, real pyOCD, the simulated board."""
+"""Real GDB, real pyOCD: target and program change under a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(commands: Sequence[str]) -> str:
 
 @pytest.fixture
 def pyocd_port(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Give the port of pyOCD's own GDB server, started by hand; the parameter is the board."""
+    """Return the port of pyOCD's own GDB server; parametrised by board."""
     board = getattr(request, "param", "m33")
     with pyocd_server(board=board) as port:
         yield port
@@ -49,7 +49,7 @@ def test_gdbs_own_connection_serves_too(pyocd_port: int) -> None:
 
 @pytest.mark.parametrize("pyocd_port", ["m7"], indirect=True)
 def test_gdbs_own_connection_to_a_cortex_m7(pyocd_port: int) -> None:
-    """Its trace unit is in another ROM table than that of its other debug components."""
+    """Its trace unit is in another ROM table than the rest."""
     connect = ["file %s" % ELF, "target extended-remote localhost:%d" % pyocd_port, "etm connect"]
     output = run(connect + ["etm start --data addresses", "continue", "etm history /d -1"])
     assert "Cortex-M7 through extended-remote localhost:%d\n" % pyocd_port in output

@@ -1,4 +1,4 @@
-"""Real GDB sessions on the board: reverse execution where the stack pointer, or one of them, is not known.
+"""Real GDB sessions: reverse execution with an unknown stack pointer.
 
 Code without call frame information is what GDB's own unwinders need the stack pointers for.
 """

@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated boards: values of the past against the board's truth and against a live GDB's."""
+"""Real GDB sessions: past values against the truth and live GDB."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_what_is_not_exact_is_marked(tmp_path: Path) -> None:
 
 
 def mark_of(text: str) -> str:
-    """Return the mark in a line, or what stands for an unknown value."""
+    """Return a line's mark, or the text for an unknown value."""
     found = re.search(r"<unavailable>|\(assumed\)|\(likely\)", text)
     return found.group() if found is not None else ""
 

@@ -1,4 +1,4 @@
-"""The guide's table of versions against scripts/versions, which makes its rows in real GDB sessions."""
+"""The source, read: the guide's table against scripts/versions (real GDB)."""
 
 from __future__ import annotations
 

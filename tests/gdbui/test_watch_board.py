@@ -1,5 +1,7 @@
-"""Comparators of the DWT for a trace unit that has none, in real GDB sessions with real pyOCD on the simulated boards
-m33 and m7: the history is the board's truth, cut by the filters; and a watchpoint and a filter do not share one."""
+"""Real GDB, real pyOCD: DWT comparators for the trace unit.
+
+The history is the board's truth, cut by the filters; a watchpoint and a filter do not share a comparator.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def _block(path: str, name: str, size: int) -> Tuple[int, int]:
 
 @pytest.mark.parametrize("kind", ["include", "exclude"])
 def test_aligned_blocks_of_an_m7(kind: str, tmp_path: Path) -> None:
-    """An event switches the trace, and from one block of instructions to the next (IHI 0064, 4.1.2)."""
+    """An event switches the trace between blocks (IHI 0064, 4.1.2)."""
     path = elf("sort")
     filters = ["%s 0x%x-0x%x" % (kind, *_block(path, "is_even", 64))]
     output = session("m7", path, tmp_path, filters)
@@ -44,7 +46,7 @@ def test_aligned_blocks_of_an_m7(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_watchpoint_takes_its_own(tmp_path: Path) -> None:
-    """GDB's watchpoint has comparator 0, the filter comparator 3, and both work; after "etm disconnect" it is free."""
+    """The watchpoint has comparator 0, the filter 3, until "etm disconnect"."""
     path = elf("interrupts")
     output = run_gdb(
         [
@@ -71,7 +73,7 @@ def test_a_watchpoint_takes_its_own(tmp_path: Path) -> None:
 
 
 def test_a_point_that_may_be_missed_is_told() -> None:
-    """An instruction in an IT block (IHI 0064, 4.2.4): 0x130 of branches.elf is IT."""
+    """IHI 0064, 4.2.4: 0x130 of branches.elf is IT."""
     path = elf("branches")
     output = run_gdb(
         [

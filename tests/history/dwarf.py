@@ -1,4 +1,4 @@
-"""Line tables, functions and inlined functions as pyelftools reads them, put together as a version of GDB does.
+"""Line tables and functions by pyelftools, arranged as by GDB.
 
 GDB 18 also takes a last statement without code of its own to an inlined function, with the code of its caller behind
 it.  That is left out.

@@ -1,4 +1,4 @@
-"""Histories of what the board, or another core, executed: from a list of addresses and exceptions."""
+"""Histories from a list of executed addresses and exceptions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _StackRecorder(witness.Recorder):
 
 
 def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
-    """Run a program on the board until it halts at a BKPT, and return what happened."""
+    """Run a program on the board up to a BKPT."""
     recorder = _StackRecorder()
     machine = witness.board(path, recorder)
     recorder.machine = machine

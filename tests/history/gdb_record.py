@@ -1,4 +1,4 @@
-"""GDB's own ``record full`` of a program in QEMU: the stops that GDB makes."""
+"""GDB's own ``record full`` of a program in QEMU."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Stop(NamedTuple):
 
 
 def stops(elf: str, first: int, last: int, commands: Sequence[str]) -> List[Stop]:
-    """Record a program in QEMU from one address to another, run commands at the end, and return GDB's stops.
+    """Record a program in QEMU; return GDB's stops after commands.
 
     :returns: Where GDB is after recording, then after each command.
     """

@@ -1,4 +1,4 @@
-"""Histories written by hand: a T32 program and the order in which its pieces ran."""
+"""Histories written by hand: a T32 program and its path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GAP = Gap(0, GapReason.OVERFLOW, "")
 
 
 class Path:
-    """A program being laid out and run: each step is a straight piece of code at an address."""
+    """A program that is laid out and run step by step."""
 
     def __init__(self, functions: Dict[str, Tuple[int, int]]) -> None:
         self.functions = [Function(name, start, end) for name, (start, end) in functions.items()]
@@ -36,7 +36,7 @@ class Path:
         self._recorder = Recorder(RunTable(), lambda position: position)
 
     def run(self, start: int, nops: int, last: bytes = b"", taken: bool = True) -> "Path":
-        """Run ``nops`` NOPs from ``start`` and the instruction ``last``, which branches if ``taken``."""
+        """Run NOPs from ``start``, then ``last``, which branches if ``taken``."""
         code = NOP * nops + last
         self._code.update({start + at: code[at : at + 1] for at in range(len(code))})
         count = nops + (1 if last else 0)

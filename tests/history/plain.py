@@ -9,7 +9,7 @@ from tests.history.reference import Act, Truth
 
 
 class Place(NamedTuple):
-    """Where a stepper is: index of the instruction, and inlined functions still to be entered."""
+    """A stepper's place: instruction index, and inlined functions to enter."""
 
     at: int
     hidden: int
@@ -19,7 +19,7 @@ Frame = Tuple[Act, Tuple[InlinedKey, ...]]
 
 
 class Left:
-    """What a step leaves: the frame, file and line, and a range of addresses."""
+    """The start of a step: frame, file and line, address range."""
 
     def __init__(self, frame: Frame, current: Optional[Tuple[str, int]], bounds: Tuple[int, int]) -> None:
         self.frame = frame
@@ -161,7 +161,10 @@ class Plain:
         return first - 1 if first and begins else None
 
     def finish(self, place: Place, back: bool) -> Optional[Place]:
-        """Run until the function returns, or back to its call; None when the history ends before."""
+        """Run until the function returns, or back to its call.
+
+        None when the history ends before.
+        """
         act = self._truth.acts[place.at]
         if back:
             to = act.called if act.called is not None else self._before(act)

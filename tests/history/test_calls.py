@@ -1,4 +1,4 @@
-"""Call histories: paths worked by hand from the procedure call standard and the rules of GDB's btrace.c."""
+"""Worked by hand from the call standard: call histories."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Vectors worked by hand from the specification (5.2.14 L7831-7912, 5.2.16 L7958-7984, table A-8 L19405-19425): what a
-cycle count and a timestamp belong to, and the total.  Property test: a listing from anywhere on tells the same.
+"""Vectors worked by hand from the specification: cycles and timestamps.
+
+5.2.14 L7831-7912, 5.2.16 L7958-7984, table A-8 L19405-19425. Property test: a listing from anywhere shows the same.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Told = Tuple[object, Optional[CycleCount], Optional[int]]
 
 
 def history(*items: Union[int, Event]) -> ExecutionHistory:
-    """Make a history of events and of numbers of instructions that ran one after the other from 0x1000 on."""
+    """Make a history of events and of consecutive instructions from 0x1000."""
     recorder = Recorder(RunTable(), lambda position: position)
     at = 0x1000
     for item in items:
@@ -49,7 +50,7 @@ def history(*items: Union[int, Event]) -> ExecutionHistory:
 
 
 def told(made: ExecutionHistory, first: int = 1, last: Optional[int] = None) -> List[Told]:
-    """Give what a listing shows that has a time, or is no instruction: its number or kind, the count, the timestamp."""
+    """Return a listing's timed items: number or kind, count, timestamp."""
     found: List[Told] = []
     walk = made.walk(first, len(made) if last is None else last)
     for item, time in CycleClock(made).timed(walk, first):
@@ -109,7 +110,7 @@ def test_a_listing_from_the_middle_leaves_out_what_belongs_to_the_instruction_be
 
 
 def in_runs(items: Sequence[Union[int, Event]], sizes: Sequence[int], chained: bool) -> ExecutionHistory:
-    """Make the same history of runs that hold the events between their instructions."""
+    """Make the same history of runs that contain the events."""
     recorder = Recorder(RunTable(), lambda position: position)
     at, done = 0x1000, 0
     numbers: List[int] = []

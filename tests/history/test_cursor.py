@@ -1,4 +1,4 @@
-"""The board's truth and the DWARF line table: scripts of moves, each stop compared with GDB's rules applied plainly."""
+"""The board's truth: scripts of moves against GDB's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real pyOCD on the simulated board: a decoded trace has the activations that the board's truth has."""
+"""Real pyOCD and the board's truth: activations of a decoded trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differential run against GDB's own ``record full``: the same commands, stop by stop, on a program in QEMU.
+"""Differential run against GDB's own ``record full``, stop by stop.
 
 GDB 13 does not record all of Thumb code's pushes, so in the past it sometimes sees wrong callers, and misses a
 return.  Stops are compared where it sees the same stack as the cursor.

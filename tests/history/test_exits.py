@@ -1,4 +1,4 @@
-"""How code is left: encodings worked by hand from the Arm manuals, and a differential run against Capstone's groups."""
+"""Worked by hand, and a differential run: exits of code."""
 
 from __future__ import annotations
 

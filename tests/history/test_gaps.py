@@ -1,4 +1,4 @@
-"""Real captures, repeated until their gaps lie within what is remembered: gaps are found there as everywhere."""
+"""Real captures, repeated: gaps within remembered trace are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property test and real captures: a recording comes back from bytes as it was; broken bytes are refused."""
+"""Property test and real captures: recordings to bytes and back."""
 
 from __future__ import annotations
 

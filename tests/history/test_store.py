@@ -1,4 +1,4 @@
-"""Property test and real captures: the store's columns against a plain list of everything, one instruction an entry."""
+"""Property test and real captures: the store against a plain list."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plain_list(history: ExecutionHistory) -> List[Entry]:
 
 
 def part(entries: List[Entry], first: int, last: int) -> List[Union[TracedInstruction, Event]]:
-    """Return instructions first to last, and the events directly before, between and after them."""
+    """Return instructions first to last, with all events around them."""
     return [
         entry.what
         for entry in entries
@@ -67,7 +67,10 @@ def part(entries: List[Entry], first: int, last: int) -> List[Union[TracedInstru
 
 
 def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> ExecutionHistory:
-    """Make a history: a number is an event, a list is a run of legs, each of ranges (index of instruction, count)."""
+    """Make a history; a number is an event, a list a run.
+
+    A run has legs, each of ranges (index of instruction, count).
+    """
     recorder = Recorder(RunTable(), same)
     position = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""A unit's two streams in one buffer: instructions with their loads and stores.
+"""Worked by hand: both streams of a unit in one buffer.
 
 Evidence: vectors worked by hand from the specification, packet by packet (6.4, 6.5) and transfer by transfer (F.2); for
 arbitrary bytes a property test.
@@ -83,7 +83,7 @@ def story(history: ExecutionHistory) -> List[Tuple[int, List[Plain]]]:
 
 
 def gaps(history: ExecutionHistory) -> List[Tuple[GapReason, str, int]]:
-    """List the gaps of the data stream, each with the number of instructions before it."""
+    """List the data stream's gaps, each with its instruction number."""
     return [
         (event.reason, event.detail, history.number_at(at))
         for at, event in enumerate(history.events)
@@ -254,7 +254,7 @@ BYTES = st.lists(st.one_of(PIECES, st.binary(max_size=6)), max_size=12).map(b"".
 @settings(max_examples=150, deadline=None)
 @given(BYTES, BYTES, st.sampled_from([0, 4]))
 def test_any_bytes_in_both_streams(instructions: bytes, data: bytes, speculation: int) -> None:
-    """Nothing raises; every transfer belongs to an entry or an event, and every gap has its place."""
+    """Nothing raises; each transfer and each gap has its place."""
     registers = dict(REGISTERS, TRCIDR8=speculation)
     taken = capture(BEGIN + "f7 20" + instructions.hex(), DATA_BEGIN + "00 11 7a 10 00" + data.hex(), registers)
     (history,) = build(taken).values()

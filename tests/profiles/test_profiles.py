@@ -1,4 +1,4 @@
-"""Board profiles: vectors worked by hand from the documents that each profile names, and files that are wrong."""
+"""Vectors worked by hand from profiles' documents, and wrong files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def test_there_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_documents_say() -> None:
-    """RM0433, 60.5.8: TRACECLKEN is bit 20, D1DBGCKEN 21, D3DBGCKEN 22; UM10503: ETBCFG 0 gives the SRAM to the ETB."""
+    """RM0433, 60.5.8: TRACECLKEN is bit 20, D1DBGCKEN 21, D3DBGCKEN 22.
+
+    UM10503: ETBCFG 0 gives the SRAM to the ETB.
+    """
     (clock,) = load("stm32h743").enables
     assert (clock.address, clock.mask, clock.value) == (0x5C001004, 7 << 20, 7 << 20)
     (sram,) = load("lpc4330").enables
@@ -84,13 +87,13 @@ def test_what_documents_say() -> None:
 
 
 def test_a_chip_is_known_by_its_rom_table() -> None:
-    """Black Magic Debug: ST is JEP106 0x020, its part numbers 0x413 and 0x450."""
+    """Black Magic Debug: ST is JEP106 0x020, parts 0x413, 0x450."""
     found = [find(PartId(0x020, part)) for part in (0x413, 0x450, 0x999)]
     assert [None if each is None else each.name for each in found] == ["stm32f407", "stm32h743", None]
 
 
 def test_zynq_identity() -> None:
-    """UG585: family 0x1b, sub-family 9, manufacturer 0x49; the device, bits 16:12, and revision are any."""
+    """UG585: family 0x1b, sub-family 9, manufacturer 0x49; any device, revision."""
     identity = load("zynq7000").identity
     assert identity is not None
     for code in (0x03722093, 0x23727093, 0x1373B093 & ~(0xF << 12) | 0xC << 12):

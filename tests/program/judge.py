@@ -1,4 +1,4 @@
-"""What Capstone, and the tables of IHI 0064 H.a, appendix F, make of an instruction: the judge of our masks.
+"""The judge of our masks: Capstone, and IHI 0064, appendix F.
 
 Lines are those of its text in ../shared/spec: tables of A64 (L20220), A32 (L20253) and T32 (L20289).
 """
@@ -83,7 +83,10 @@ def judge_a64(found: capstone.CsInsn) -> Verdict:
 
 
 def is_conditional(found: capstone.CsInsn) -> bool:
-    """Tell whether a branch may be not taken, outside of IT blocks unless Capstone has seen the IT."""
+    """Check whether a branch may be not taken.
+
+    In an IT block it says so only if Capstone has seen the IT.
+    """
     name = found.mnemonic
     if name[:3] in ("cbz", "cbn", "tbz", "tbn"):
         return True

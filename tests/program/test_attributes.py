@@ -1,4 +1,4 @@
-"""The source of each program, which says what it is built for, held against its ELF file's build attributes."""
+"""The source, read: each program's target against its build attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: where blocks end, over code whose assembly stands beside its bytes."""
+"""Vectors worked by hand: where blocks end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from DWARF 5, 6.4, and a differential run against readelf over built programs."""
+"""Vectors worked by hand from DWARF 5, and a differential run: readelf."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _NUMBERS = {"ra": 14, **{"r%d" % number: number for number in range(16)}}
 
 
 def by_readelf(path: str) -> Dict[int, Tuple[int, int, Dict[int, int]]]:
-    """Return the rows that readelf tells: by address the register of the frame, the offset and what is saved."""
+    """Return readelf's rows by address: frame register, offset, saved registers."""
     reader = shutil.which("arm-none-eabi-readelf") or shutil.which("readelf")
     if reader is None:
         pytest.skip("no readelf")

@@ -1,5 +1,7 @@
-"""Places where a comparator may miss (V-33 and V-50 of the programming map, 3.6): vectors worked by hand from the
-Armv8-M ARM's encodings."""
+"""Vectors worked by hand: addresses that a comparator may miss.
+
+V-33 and V-50 of the programming map, 3.6; encodings of the Armv8-M ARM.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: ELF files with one field damaged, by the layout of the ELF specification (System V ABI, 4).
+"""Vectors worked by hand: ELF files with one damaged field.
 
 Each is given to everything that reads ELF files: what is told is one line with the file's name, and no reader waits,
 or asks for more memory than the file holds.
@@ -50,7 +50,7 @@ COMPRESSED = 0x800
 
 
 def headers(data: bytes) -> Dict[str, int]:
-    """Return where the section headers of an ELF32 file are, by the sections' names."""
+    """Return the section headers' offsets in an ELF32 file, by name."""
     (start,) = struct.unpack_from("<I", data, SHOFF)
     return {section.name: start + 40 * index for index, section in enumerate(ELFFile(io.BytesIO(data)).iter_sections())}
 
@@ -114,7 +114,7 @@ def test_sizes_are_not_believed(name: str, changes: List[Tuple[str, int, int]], 
 
 @pytest.mark.parametrize("name", READERS)
 def test_four_thousand_million_sections_are_not_counted(name: str, tmp_path: Path) -> None:
-    """System V ABI, 4: where e_shnum is 0, the size of section 0 tells how many there are."""
+    """System V ABI, 4: section 0's size may be the count."""
     path = tmp_path / "program.elf"
     data = bytearray(Path(damaged(path, ("", SIZE, 0xFFFFFFF0))).read_bytes())
     data[SHNUM : SHNUM + 2] = b"\0\0"

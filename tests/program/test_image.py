@@ -1,4 +1,4 @@
-"""Vectors worked by hand: memory made of pieces, and a property test against a plain dictionary of bytes.
+"""Vectors worked by hand, and a property test: memory in pieces.
 
 ELF files are written here byte by byte as the ELF specification (System V ABI, chapter 4) lays them out.
 """

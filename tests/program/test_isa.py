@@ -1,4 +1,4 @@
-"""A differential run against Capstone, and vectors worked by hand for what it does not know.
+"""Differential run against Capstone, and vectors worked by hand: masks.
 
 Capstone says what an instruction is; what a trace unit makes of that instruction is IHI 0064 H.a, appendix F
 (lines are those of its text in ../shared/spec): tables of A64 (L20220), A32 (L20253) and T32 (L20289).
@@ -35,13 +35,13 @@ def instruction(disassembler: capstone.Cs, code: bytes) -> Optional[capstone.CsI
 
 
 def known_arm(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
-    """Return the verdict on an A32 or T32 instruction; None when Capstone does not know it."""
+    """Return the verdict on an A32 or T32 instruction, if known."""
     found = instruction(disassembler, code)
     return judge_arm(found, bool(disassembler.mode & capstone.CS_MODE_THUMB)) if found is not None else None
 
 
 def known_a64(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
-    """Return the verdict on an A64 instruction; None when Capstone does not know it."""
+    """Return the verdict on an A64 instruction, if known."""
     found = instruction(disassembler, code)
     return judge_a64(found) if found is not None else None
 

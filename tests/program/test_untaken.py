@@ -1,4 +1,4 @@
-"""A differential run against Capstone, and vectors worked by hand: which branches are taken whenever they run.
+"""Differential run against Capstone, some worked by hand: unconditional branches.
 
 Capstone tells the condition of every branch outside IT blocks; what is in IT blocks is Armv8-M ARM, C1.3.3.
 """
@@ -30,7 +30,7 @@ A64 = (0x54000000, 0x14000000, 0x94000000, 0x34000000, 0xB5000000, 0x36000000, 0
 
 
 def words(isa: Isa) -> Iterator[int]:
-    """Give all 16-bit T32 instructions, and samples of the others, many of which branch."""
+    """Yield all 16-bit T32 instructions, and samples of the others."""
     choose = random.Random(7)
     if isa is Isa.T32:
         yield from range(0xE800)

@@ -1,4 +1,4 @@
-"""Elements of ETMv3 and PTM streams as lines that a person can compare with the specification's text."""
+"""Elements of ETMv3 and PTM streams as readable lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of ETMv3 and PTM units of many kinds: good packets at random; and what must hold whatever the bytes are."""
+"""Random streams of ETMv3 and PTM units, and their invariants."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def packets(config: Config, data: bytes) -> List[Packet]:
 
 
 def packet_stream(config: Config, seed: int, count: int) -> bytes:
-    """Make a stream of good packets, most of which stay where there is code."""
+    """Make a stream of good packets, mostly where code is."""
     choose = random.Random(seed)
     dice = ptm_dice.Dice(seed, config) if isinstance(config, PtmConfig) else etmv3_dice.Dice(seed, config)
     found = [start(config)]

@@ -1,4 +1,4 @@
-"""Captures with bits flipped, bytes lost and bytes put in: what the decoders make of them must still be possible."""
+"""Damaged captures: the decoded execution must be possible."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def check(case: Case) -> int:
 
 
 def check_whole(name: str, length: int) -> int:
-    """Decode so many bytes of each stream of a capture, as they are.
+    """Decode a part of each stream of a capture, undamaged.
 
     :returns: How many instructions are told.
     :raises AssertionError: One of them cannot have run.
@@ -94,7 +94,7 @@ def check_whole(name: str, length: int) -> int:
 
 
 def damaged(data: bytes, choose: random.Random) -> bytes:
-    """Flip bits, put bytes in and take bytes out, at one to four places."""
+    """Flip, insert and remove bits and bytes at one to four places."""
     found = bytearray(data)
     for _ in range(choose.randrange(1, 5)):
         at = choose.randrange(len(found) + 1)

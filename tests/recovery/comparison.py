@@ -82,7 +82,7 @@ class Placed(NamedTuple):
 
 
 def differences(lifted: Lifted, placed: Placed, runs: Processor, before: State, step: Step) -> List[str]:
-    """Tell where the operations say otherwise than Unicorn; what they leave unknown is no difference."""
+    """List differences to Unicorn; unknown values are none."""
     result = run(lifted, before, runs.memory)
     if any(value is not None and value & 3 for value in result.aligned):
         return []  # a fault on a core, but not on Unicorn

@@ -1,4 +1,4 @@
-"""Programs that crash on the boards, traced by their trace units, and what is recovered of them against the truth."""
+"""Crashing programs on the boards, recovered and compared with the truth."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Halt(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What is recovered of r0 to r12, sp and lr before each instruction, and at the halt, against the truth."""
+    """Recovered r0 to r12, sp and lr, compared with the truth."""
 
     asked: int
     # By tier, best first.
@@ -106,7 +106,7 @@ class Comparison(NamedTuple):
     wrong: List[str]
 
     def percent(self, tier: Tier) -> float:
-        """Return the share that is known in a tier or a better one."""
+        """Return the percentage known at a tier or better."""
         return 100 * sum(self.known[: tier + 1]) / self.asked
 
 

@@ -1,4 +1,4 @@
-"""Classes of encodings, random ones of them, and those that are left out beside Unicorn."""
+"""Classes of encodings, random members, and exclusions for Unicorn."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _from_fixed(word: int) -> bool:
 
 
 def check(group: str, seed: int) -> None:
-    """Compare some instructions of each class of a group, and some 16-bit ones.
+    """Compare some instructions of each class, and some 16-bit ones.
 
     :param group: A key of :data:`GROUPS`.
     :raises AssertionError: any of them differs.

@@ -1,5 +1,7 @@
-"""The device that the recovery programs get bytes, samples, command lines and contacts from; what it gives is in no
-trace."""
+"""The device that feeds the recovery programs, untraced.
+
+It gives bytes, samples, command lines and contacts.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def crc16(data: bytes) -> int:
 
 
 class Inputs:
-    """Frames of random content, some of them damaged; samples that wander; command lines; contacts that bounce.
+    """Random and damaged frames, wandering samples, command lines, bouncing contacts.
 
     :param seed: Of the random numbers; the same one gives the same inputs.
     """

@@ -1,4 +1,4 @@
-"""One instruction at a time on Unicorn, from any state of registers and memory."""
+"""Single instructions on Unicorn, from any state."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Processor:
         uc.mem_write(address, bytes(fresh))
 
     def place(self, codes: List[bytes]) -> List[int]:
-        """Put instructions into the code memory, which no store reaches, and give their addresses."""
+        """Write instructions to unwritable code memory; return their addresses."""
         image = bytearray()
         addresses = []
         nop = b"\x00\xbf" if self._thumb else b"\x00\xf0\x20\xe3"
@@ -147,7 +147,10 @@ class Processor:
         return 0 if CODE <= address < CODE + CODE_SIZE else memory(address, size)
 
     def step(self, address: int, state: State, it_state: int = 0) -> Optional[Step]:
-        """Run one instruction; None if the core does not do it: it is undefined, or faults, or calls the system."""
+        """Run one instruction.
+
+        :returns: None if it is undefined, or faults, or calls the system.
+        """
         uc = self._uc
         uc.context_restore(self._fresh)
         self._write(state, it_state)
@@ -220,7 +223,7 @@ def _float(chance: random.Random) -> int:
 
 
 def random_state(chance: random.Random) -> State:
-    """Give a state: random values, small ones, edges, and addresses of the data memory."""
+    """Return random values, small ones, edges, and data addresses."""
 
     def value() -> int:
         kind = chance.randrange(4)

@@ -1,4 +1,4 @@
-"""A recovery held against the truth: how much of what the registers held is known, and whether it is right."""
+"""A recovery's score against the truth: known and right."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ class Wrong(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How many of something there are, and how many of them are known, best tier first: each counts with the ones
-    before it."""
+    """A count of items, and how many are known at each tier.
+
+    Each tier counts with the better ones.
+    """
 
     count: int
     known: Tuple[int, ...]
 
     def percent(self, tier: Tier) -> float:
-        """Return the share that is known in a tier or a better one."""
+        """Return the percentage known at a tier or better."""
         return 100 * self.known[tier] / self.count if self.count else 100.0
 
 
@@ -83,7 +85,7 @@ class Uses:
         self._known: Dict[int, Tuple[FrozenSet[str], FrozenSet[str]]] = {}
 
     def at(self, address: int) -> Tuple[FrozenSet[str], FrozenSet[str]]:
-        """Return the names of what the instruction at an address reads and writes."""
+        """Return the names that an instruction reads and writes."""
         if address not in self._known:
             self._known[address] = self._find(address)
         return self._known[address]
@@ -116,7 +118,7 @@ class Segment(NamedTuple):
 
 
 def in_mid_run(program: str, folder: Path) -> Score:
-    """Recover the last 5,000 instructions of a program that is halted in mid run, in all tiers.
+    """Recover a program's last 5,000 instructions, halted in mid run.
 
     :param folder: Where its run is kept.
     """
@@ -128,7 +130,7 @@ def in_mid_run(program: str, folder: Path) -> Score:
 
 
 def segments(run: Run, uses: Uses, first: int) -> Iterator[Tuple[str, Segment]]:
-    """Cut the time of each register in a window where something is written to it.
+    """Cut each register's time in a window at its writes.
 
     :param first: Index of the window's first instruction.
     """

@@ -1,4 +1,4 @@
-"""Small programs in assembly, run on Unicorn from given registers and memory, and recovered from where they end."""
+"""Small assembly programs, run on Unicorn and recovered."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Ran(NamedTuple):
         return Recovery(self.history, self.end if end else None, self.begin if begin else None, rules)
 
     def number(self, address: int, time: int = 1) -> int:
-        """Find the number of the instruction at an address, the first or a later one."""
+        """Find the number of the first or later instruction at an address."""
         found = [number for number, one in enumerate(self.before, 1) if one["pc"] == address]
         return found[time - 1]
 

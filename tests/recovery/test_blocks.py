@@ -1,5 +1,7 @@
-"""Threads that run the same code, told apart by the blocks of a scheduler: cases worked by hand, a property test over
-random schedules, and the board's truth about a program of such threads."""
+"""Worked by hand, property test, board's truth: threads with shared code.
+
+A scheduler's control blocks tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def waiting(block: int, r4: int) -> Dict[int, int]:
 
 
 def memory(following: Mapping[int, int] = {**NEXT}) -> Dict[int, int]:
-    """What memory holds at the end: what was popped last is still there."""
+    """Return the memory at the end; popped words are still there."""
     links = {block + 4: after for block, after in following.items()}
     return {CURRENT: FIRST, **links, **waiting(FIRST, 11), **waiting(SECOND, 22), **waiting(THIRD, 33)}
 

@@ -1,4 +1,4 @@
-"""Where code goes on: vectors worked by hand from the encodings (Armv8-M manual, C2.4, TBB and LDR)."""
+"""Vectors worked by hand from the Armv8-M manual: branch targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START, END = 0x100, 0x140
 
 
 class One:
-    """Call frame information of one function, of which the frame is empty from some instruction on."""
+    """Call frame information of one function whose frame becomes empty."""
 
     def __init__(self, empty: int = END) -> None:
         self._empty = empty

@@ -1,4 +1,4 @@
-"""The board's truth: of a program that has crashed nothing is told that was not so, and the past is known as before.
+"""The board's truth: the past of crashed programs is right.
 
 Traced by the boards' trace units; the same crashes are held against QEMU in tests/board/test_crashes.py.
 """
@@ -65,7 +65,7 @@ OTHERS: Dict[Crash, int] = {
 
 
 def looked_at(crash: Crash, folder: Path) -> Tuple[Halt, Comparison]:
-    """Run a crash and recover its past: what the trace, the debugger and the findings say must hold in any case."""
+    """Recover a crash; check trace, debugger and findings."""
     halt = halt_of(crash, folder)
     history = halt.history
     assert [history.instruction(number + 1).address for number in range(len(history))] == [
@@ -102,7 +102,7 @@ def test_the_past_is_known_however_it_crashed(way: str, board: str, tmp_path: Pa
 
 
 def test_what_ran_before_a_lockup_of_armv7m_is_not_traced(tmp_path: Path) -> None:
-    """Its Lockup exception tells the lockup address (IHI 0064, table 5-5), so the halt is not behind what is traced."""
+    """The lockup address is not the next one (IHI 0064, 5-5)."""
     halt, found = looked_at(Crash("m7", "lockup", catch=False), tmp_path)
     assert halt.locked_up and 0 < halt.hidden < 100
     lockup = [one for _, one in halt.history.interruptions() if isinstance(one, Exception_)][-2]

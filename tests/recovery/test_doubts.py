@@ -1,4 +1,4 @@
-"""Facts that contradict each other: cases worked by hand, and the board's truth beside deliberately false facts."""
+"""Worked by hand, and the board's truth: contradicting facts."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_frame_that_leads_elsewhere_than_the_program_went() -> None:
 
 
 def doubts_of(doubts: Doubts) -> Doubts:
-    """What is doubted when a variable is 1 by one relation of instruction 3 and 2 by another one."""
+    """Return the doubts if two relations give different values."""
     line = TraceSsa(Rules(), Program(()))
     doubts.withhold(line)
     line.number = 3
@@ -139,7 +139,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def false(end: CoreState, what: Union[str, int], bit: int) -> CoreState:
-    """A state with a bit changed of a register, or of the word at an address."""
+    """A state with one wrong bit in a register or word."""
     if isinstance(what, str):
         return end._replace(registers={**end.registers, what: end.registers[what] ^ bit})
 

@@ -1,4 +1,4 @@
-"""A property test of each operation against its definition in exact integers; vectors worked by hand for the edges."""
+"""Property test: operations against exact integers; edges worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the core pushes and pops around handlers: cases worked by hand from the Armv8-M manual (PushStack, PopStack)."""
+"""Worked by hand from the Armv8-M manual: PushStack, PopStack."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ JUMPS_TO, JUMP_HANDLER = CODE + 6, CODE + 4
 
 
 def jumped(items: List[Item], memory: Dict[int, int], **registers: int) -> Recovery:
-    """Recover a run that began with a branch and is halted in a handler, or where it led."""
+    """Recover a run after a branch, halted in a handler or later."""
 
     def read(address: int, size: int) -> Optional[bytes]:
         return memory[address].to_bytes(4, "little")[:size] if address in memory else None

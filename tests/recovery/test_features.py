@@ -1,4 +1,4 @@
-"""Vectors worked by hand: what code and registers say of a core (Armv8-M manual, C2.4 and D1.2.95)."""
+"""Vectors worked by hand: what code and registers show of a core."""
 
 from __future__ import annotations
 

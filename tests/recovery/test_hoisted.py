@@ -1,4 +1,4 @@
-"""What functions were called with, and what is in their frames: cases worked by hand, and run on Unicorn."""
+"""Worked by hand, and on Unicorn: functions' arguments and frames."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REGISTERS = {"r4": 0x44, "r5": 0x55, "sp": STACK}
 
 
 class Told:
-    """Call frame information of functions, by where they begin, whose frames are told by SP."""
+    """Call frame information of functions by their beginnings, based on SP."""
 
     def __init__(self, functions: List[int], rows: Dict[int, int]) -> None:
         self._functions = functions
@@ -66,7 +66,7 @@ TOLD = Told([CODE, FUNCTION, END, END + 2], ROWS)
 
 
 def late(ran: Ran, source: str, start: int, told: Told, limit: Tier = Tier.ASSUMED) -> Recovery:
-    """Recover what ran from an instruction on, with the registers at the end and no memory."""
+    """Recover from an instruction on, with final registers and no memory."""
     addresses = [one["pc"] for one in ran.before[ran.number(start) - 1 : -1]]
     history = history_of(built(source), addresses, ran.before[-1]["pc"])
     history.source = ran.history.source

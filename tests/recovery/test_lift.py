@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the Armv8-M Architecture Reference Manual (DDI 0553, C2) and the A-profile one (F5).
+"""Vectors worked by hand from DDI 0553, C2, and A-profile F5.
 
 They are of what is easily got wrong, and of what Unicorn does not run.
 """

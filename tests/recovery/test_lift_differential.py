@@ -1,4 +1,4 @@
-"""A differential run against Unicorn: each instruction alone, from random registers, flags and memory.
+"""Differential run against Unicorn: each instruction from random states.
 
 Left out: encodings that are unpredictable and that Unicorn gives a meaning of its own, and IT and the end of an IT
 block, where Unicorn goes wrong after accesses to memory that are watched.

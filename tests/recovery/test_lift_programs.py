@@ -1,4 +1,4 @@
-"""Differential runs against Capstone: what it says an instruction writes, the operations write too; and real programs.
+"""Differential runs against Capstone: written registers; real programs.
 
 Capstone 5 reports flags for ADC, SBC and RSC that set none.
 """

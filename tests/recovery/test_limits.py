@@ -1,4 +1,4 @@
-"""Stack limits of Armv8-M: cases worked by hand from its manual (stack limit checks, CCR.STKOFHFNMIGN)."""
+"""Worked by hand from the Armv8-M manual: stack limits."""
 
 from __future__ import annotations
 

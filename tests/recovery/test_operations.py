@@ -1,4 +1,4 @@
-"""Vectors worked by hand: what registers say of places, and what a program's code says of the core's state."""
+"""Vectors worked by hand: registers of slots, and the core's state."""
 
 from __future__ import annotations
 

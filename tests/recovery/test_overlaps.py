@@ -1,5 +1,7 @@
-"""What stores to unknown addresses may have left: cases worked by hand; property tests: what was true before is true
-afterwards, and of programs whose stores to unknown addresses hit, on Unicorn, nothing that is told is wrong."""
+"""Worked by hand, property tests: stores to unknown addresses.
+
+What was true before is true afterwards; on Unicorn, where such stores hit, no recovered value is wrong.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ USES = (" cmp r5, r2\n beq 1f\n nop\n1:", " adds r5, #1", " mov r2, r5", " lsrs 
 
 
 def program(chance: random.Random) -> str:
-    """Write a program with stores to addresses that only a device knows, near to words that are loaded again."""
+    """Write a program with stores of unknown address near reloaded words."""
     lines = [" ldr r7, =0x%x\n ldr r1, =0x%x\n ldr r0, [r7, #64]" % (DEVICE, X)]
     lines.append(" ldr r2, =0x%x" % chance.getrandbits(32))
     for _ in range(3):
@@ -132,7 +134,7 @@ def test_nothing_is_wrong_where_stores_hit(seed: int) -> None:
 
 
 def left(chance: random.Random, domain: Domain) -> List[Tuple[int, int]]:
-    """Refine a relation of random stores, some of which hit; give the variables and their true values."""
+    """Refine a relation of random stores; return variables and truth."""
     words = (0x20000034, 0x20000038, 0x34, 0x3434, 0, MASK, chance.getrandbits(32))
     wanted, shift = wide(chance.choice((15, 15, 3, 6))), chance.choice((0, 0, 0, 8, -8))
     source, data = chance.choice(words), [chance.choice(words) for _ in range(chance.randrange(4))]

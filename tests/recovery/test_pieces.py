@@ -1,4 +1,4 @@
-"""Histories worked out piece by piece, against the board's truth, and against the same ones worked out at once."""
+"""The board's truth: histories in pieces, and at once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Where a stack is, by what is in memory later: cases worked by hand; property test: of programs that lose their stack
-pointer and store to unknown addresses, on Unicorn, nothing that is told is wrong."""
+"""Worked by hand, property test: base search for a stack.
+
+On Unicorn programs lose their stack pointer and store to unknown addresses; no recovered value is wrong.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ def limited(ran: Ran, limit: int = LIMIT, read: Optional[Callable[[int, int], Op
 
 
 def pushed(middle: str = "", ram: Mapping[int, int] = {}, registers: Mapping[str, int] = {}) -> Ran:
-    """Run a program that pushes r0 and r1, does something, and loses its stack pointer."""
+    """Run a program that pushes r0 and r1, and loses SP."""
     return limited(run(" push {r0, r1}\n" + middle + LOST, {**REGISTERS, **registers}, ram))
 
 
 def first_sp(ran: Ran, rules: Rules = EXACT) -> Optional[int]:
-    """Recover the stack pointer before the first instruction; check that nothing is wrong."""
+    """Recover the first stack pointer; check that nothing is wrong."""
     recovery = ran.recovery(rules)
     assert not wrong(ran, recovery) and recovery.findings == ()
     return recovery.register(1, "sp").value
@@ -167,7 +169,10 @@ def test_the_program_goes_on_from_there() -> None:
 
 
 def pointer(r6: int, r0: int, ram: Mapping[int, int] = {}) -> Ran:
-    """Run a program that stores by way of r6, of which all bits but the lowest two are known at the end."""
+    """Run a program that stores through a mostly known r6.
+
+    At the end all bits but the lowest two are known.
+    """
     stores = "".join([" str r0, [r6, #%d]\n adds r0, #0x11\n" % at for at in range(0, 32, 4)])
     source = " bic r5, r6, #3\n" + stores + " movs r6, #0\n nop"
     return run(source, {"r6": r6, "r0": r0}, ram)
@@ -205,7 +210,7 @@ PIECES = (
 
 
 def program(chance: random.Random) -> str:
-    """Write a program that pushes and stores, and loses its stack pointer once or twice."""
+    """Write a program that pushes, stores, and loses SP once or twice."""
     lines = [" ldr r11, =0x%x" % DEVICE]
     for _ in range(chance.randrange(1, 3)):
         lines += [" sub sp, #16"] + [chance.choice(PIECES) for _ in range(chance.randrange(4, 14))]

@@ -1,4 +1,4 @@
-"""Frames that only their function writes: cases worked by hand, and programs run on Unicorn."""
+"""Worked by hand, and on Unicorn: frames written by one function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotients by multiplication: what is taken for one is one; property test against division."""
+"""Quotients by multiplication, worked by hand; property test against division."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LAST = 0xFFFFFFFF
 
 
 def divisor(factor: int, shift: int, times: int) -> int:
-    """Give what is recognised of ``x - (x * factor >> 32 + shift) * times``."""
+    """Return the divisor recognised in a remainder.
+
+    The form is ``x - (x * factor >> 32 + shift) * times``.
+    """
     domain = Domain()
     x, high, quotient, product = (domain.new() for _ in range(4))
     constants = domain.constant(factor), domain.constant(times)

@@ -1,4 +1,4 @@
-"""What is told of small programs' past, with tiers, reasons and chains: worked by hand, and run on Unicorn."""
+"""Worked by hand, and on Unicorn: small programs' past."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def test_no_instructions() -> None:
 
 
 class Bounds:
-    """Call frame information of one function, of which nothing is told but where it is."""
+    """Call frame information with one function's bounds alone."""
 
     def __init__(self, start: int, end: int) -> None:
         self._bounds = start, end

@@ -1,4 +1,4 @@
-"""Property test: whatever a random program did on Unicorn, no value that is told of its past is wrong."""
+"""Property test: recovered values of random programs on Unicorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations in every direction: cases worked by hand; property test: what was true before is true afterwards."""
+"""Worked by hand, property test: relations in every direction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING: Part = (0, 0)
 
 
 def refined(kind: ConstraintKind, parts: Sequence[Part], *rest: int) -> List[Part]:
-    """Refine a relation until nothing more follows; give what is known of its variables."""
+    """Refine a relation to the end; return its variables' domains."""
     domain = Domain()
     numbers = [domain.new(*part) for part in parts]
     settle(domain, (int(kind), *numbers, *rest))
@@ -222,7 +222,7 @@ TRUE: Dict[str, Tuple[ConstraintKind, str, Tuple[int, ...], Callable[[Sequence[i
 
 
 def some(chance: random.Random, kind: str) -> int:
-    """Give a value of a kind: a word, a bit, an amount of a shift, or zero."""
+    """Return a value: a word, a bit, a shift, or zero."""
     if kind == "b":
         return chance.randrange(2)
     if kind == "z":

@@ -1,4 +1,4 @@
-"""Where a history is cut, worked by hand: a halt at which the debugger changed nothing is no cut; all else is one."""
+"""Worked by hand: where a history is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that a handler changes between: cases worked by hand, and the board's truth about a small kernel."""
+"""Worked by hand, and the board's truth: switched threads."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def recovered(
     source: str = SOURCE,
     **registers: int,
 ) -> Recovery:
-    """Recover a run from its end, with some words in memory besides what the thread has left there."""
+    """Recover a run from its end, with more words in memory."""
 
     def read(address: int, size: int) -> Optional[bytes]:
         return None if memory is None else {**LEFT, **memory}.get(address, 0).to_bytes(4, "little")[:size]

@@ -1,4 +1,4 @@
-"""The board's truth: no value that recovery tells is wrong, enough is told, and no model contradicts what happened."""
+"""The board's truth: recovered values are right, and enough."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @lru_cache(maxsize=None)
 def run_of(program: str, folder: Path) -> Run:
-    """Run a program up to a halt in mid run, with its RAM some instructions before."""
+    """Run a program to mid run; take its RAM somewhat earlier."""
     board = board_of(program)
     return Run(prepare(program, folder, HALT, board, begin=HALT - SEEDED), program, board)
 
@@ -114,7 +114,7 @@ def test_from_when_the_run_began_only_inputs_stay_unknown(program: str, folder: 
 
 
 def seeds(run: Run, first: int) -> Iterator[Fact]:
-    """Tell the true value of every register wherever it may have been written."""
+    """Return each register's true value wherever it may be written."""
     uses = Uses(run)
     m_profile = run.core != "Cortex-A9"
     special = ("msp", "psp", "control") if m_profile else ()

@@ -1,4 +1,4 @@
-"""Programs run on the board with all their registers told, and windows of them as a recovery is given them."""
+"""Programs on the board with all registers, and windows of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prepare(
     begin: Optional[int] = None,
     deep: bool = False,
 ) -> Files:
-    """Run a program, and keep what it did; what is there already and no older than the program is left.
+    """Run a program and keep its truth, unless that is current.
 
     :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
     :param halt: After about how many instructions it is halted; None lets it run to its end.
@@ -188,7 +188,7 @@ class Run:
         return len(self.places)
 
     def value(self, name: str, index: int) -> int:
-        """Return what a register held before the instruction at an index; the number of instructions is the end.
+        """Return a register before an instruction's index, or at the end.
 
         With an exception or a return before the instruction it is the value after that.
         """
@@ -196,7 +196,7 @@ class Run:
         return values[bisect_right(at, index) - 1]
 
     def column(self, name: str, first: int) -> array[int]:
-        """Return what a register held before each instruction from an index on, and at the end."""
+        """Return a register before each instruction from an index on."""
         at, values = self._changes[name]
         found = array("I")
         where = bisect_right(at, first) - 1
@@ -207,7 +207,7 @@ class Run:
         return found
 
     def changes(self, names: Sequence[str]) -> Dict[int, FrozenSet[str]]:
-        """Return which of some registers have another value before the instruction at an index than one before."""
+        """Return which registers an instruction changed."""
         found: Dict[int, Set[str]] = {}
         for name in names:
             for at in self._changes[name][0]:
@@ -215,8 +215,7 @@ class Run:
         return {at: frozenset(changed) for at, changed in found.items()}
 
     def start(self, window: int) -> int:
-        """Return the index of the first instruction of a window: so many before the end, or some more if that is in an
-        IT block."""
+        """Return a window's first index, not in an IT block."""
         first = max(0, len(self) - window)
         code = {image.address: image for image in load_elf(self.elf)} if self.isa is Isa.T32 else {}
         for back in range(1, min(4, first) + 1):

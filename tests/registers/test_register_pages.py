@@ -1,5 +1,7 @@
-"""Register pages against the programming map: vectors worked by hand from the specification (lines of IHI 0064's text)
-and, where ../shared is present, every row of its register tables; and a property test of encode and decode."""
+"""Vectors worked by hand, property test: register pages.
+
+From the programming map; with ../shared, every row of IHI 0064's register tables. Fields are encoded and decoded.
+"""
 
 from __future__ import annotations
 
@@ -276,7 +278,10 @@ def fixture_map_rows() -> List[Tuple[str, str, str]]:
 
 
 def _expanded(name: str, offset: str) -> Iterator[Tuple[str, int]]:
-    """Read one row's name and offset: ``TRCACVRn``/``0x400+8n (64-bit)``, ``TRCIDR8 / 9``/``0x180 / 184``."""
+    """Read a row's name and offset.
+
+    Such as ``TRCACVRn``/``0x400+8n (64-bit)``, ``TRCIDR8 / 9``/``0x180 / 184``.
+    """
     array = re.match(r"(0x\w+)\+(0x10|\d+)n", offset)
     if array and name.endswith("n"):
         yield name[:-1] + "2", int(array[1], 16) + int(array[2], 0) * 2
@@ -314,7 +319,7 @@ def test_fields_of_the_programming_map(map_rows: List[Tuple[str, str, str]]) -> 
 
 @pytest.fixture(scope="module", name="older_rows")
 def fixture_older_rows() -> Dict[str, str]:
-    """Offset and fields by register, of the programming map's table of ETMv3's registers (6.1)."""
+    """Offset and fields by register, of the map's 6.1 (ETMv3)."""
     if not MAP.exists():
         pytest.skip("../shared/spec/programming-map.md is not there")
     section = MAP.read_text().split("### 6.1 ETMv3")[1].split("### 6.2 PTM")[0].replace("**", "")
@@ -379,7 +384,7 @@ def test_offsets_of_older_units(older_rows: Dict[str, str]) -> None:
 
 
 def test_fields_of_older_units(older_rows: Dict[str, str]) -> None:
-    """Every field of the map that has a name of ours is where the map has it."""
+    """Every field of the map that we name is there."""
     checked = 0
     for row, text in older_rows.items():
         for register in (etmv3_page.PAGE.by_name.get(row), ptm.PAGE.by_name.get(row)):

@@ -1,4 +1,4 @@
-"""Real GDB on the simulated boards with reverse execution: sessions, snapshots, and servers that know nothing of it."""
+"""Real GDB on the boards with reverse execution; plain servers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ end
 
 
 def run(commands: Sequence[str], source: bool = True) -> str:
-    """Run GDB beside the demo's sources; nothing may go wrong inside of it."""
+    """Run GDB beside the demo's sources, without internal errors."""
     # On a busy machine GDB must not ask again: it would take the late answer for that to its next question.
     output = run_gdb(["set remotetimeout 100", *commands], cwd=DEMO, source=source)
     assert "Traceback" not in output and "Fatal signal" not in output, output
@@ -55,7 +55,7 @@ def run(commands: Sequence[str], source: bool = True) -> str:
 
 
 def walk(elf: str, until: Sequence[str], script: Sequence[str], folder: Path) -> List[List[str]]:
-    """Play a script with GDB's own commands, and after each with the plug-in's from the same place.
+    """Run a script with GDB's own commands and with the plug-in's.
 
     :param until: Commands that let the program run to where the script begins.
     :returns: For each command its name, where it began, where GDB and where the plug-in stopped, and if both could.

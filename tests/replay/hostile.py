@@ -1,4 +1,4 @@
-"""What a damaged or hostile client says to our servers, and what must hold: everybody is answered, nobody fails.
+"""Hostile and damaged clients of the servers, and their invariants.
 
 For the tests, and for longer runs of scripts/fuzz.
 """
@@ -201,7 +201,7 @@ class _Fault:
 
 
 def check_target(pieces: Sequence[str]) -> None:
-    """A replay gives nothing but packets, and answers the next GDB, whatever the one before said."""
+    """A replay sends only packets, and answers the next GDB."""
     target = Target(fault())
     for words in (pieces, [frame(b"qSupported:").hex()]):
         packets = _check_heard(_exchange(words, lambda theirs: serve(over_socket(theirs), target)))
@@ -209,7 +209,7 @@ def check_target(pieces: Sequence[str]) -> None:
 
 
 def check_proxy(pieces: Sequence[str], replies: Sequence[str]) -> None:
-    """A proxy survives both of its sides; that the server has gone is an error with a message."""
+    """A proxy survives both sides; a lost server is an error."""
 
     def answer(theirs: socket.socket) -> None:
         ours, servers = _speaker(replies)
@@ -252,7 +252,7 @@ def answer(line: bytes) -> bytes:
 
 
 def check_desk(lines: Sequence[str]) -> None:
-    """Every line of a client is answered with a line, and a good request after it is carried out."""
+    """Each line is answered, and a good request then works."""
     desk = Desk(_session(), LogKeeper())
     for line in lines:
         answer = desk.answer(line.encode("utf-8", "surrogatepass").replace(b"\n", b" "))
@@ -272,14 +272,14 @@ def _process() -> Client:
 
 
 def end_process() -> None:
-    """End the process that :func:`check_pyocd` started, if it did: its core runs on until then."""
+    """End the process that :func:`check_pyocd` started, if any."""
     if _process.cache_info().currsize:
         _process().close()
         _process.cache_clear()
 
 
 def check_pyocd(pieces: Sequence[str]) -> None:
-    """After whatever was said to pyOCD's server through our door, the next GDB is let in and answered."""
+    """After anything said to pyOCD's server, the next GDB is served."""
     place = _process().hello.gdb_server
     with come_in(place) as connection:
         try:

@@ -1,4 +1,4 @@
-"""Real GDB session: etm connect gives GDB reverse execution by itself, unless it is told not to."""
+"""Real GDB session: etm connect enables reverse execution."""
 
 from __future__ import annotations
 

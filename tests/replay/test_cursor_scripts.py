@@ -1,4 +1,4 @@
-"""Real GDB session: GDB's own commands through the proxy stop where the plug-in's stop, which tests hold against GDB's.
+"""Real GDB session: GDB and the plug-in stop alike.
 
 Left out is where they cannot: GDB refuses to finish its outermost frame, and steps by instruction past handlers, as it
 does on a target whose debugger masks interrupts while it steps.  Backwards over a longjmp each has its own rules, and

@@ -1,4 +1,4 @@
-"""The board's truth: r7, r11, sp and lr in the past, as the flow of control tells them, are what they were."""
+"""The board's truth: r7, r11, sp and lr from the flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property tests with real pyOCD on the board m33: hostile and damaged clients of all our servers, a short run of each.
+"""Property tests with real pyOCD: hostile clients of all servers.
 
 ``scripts/fuzz`` runs more of them.
 """

@@ -1,4 +1,4 @@
-"""Real GDB over MI, as an IDE drives it: every command with --reverse, on the simulated board and on a snapshot.
+"""Real GDB over MI: each command with --reverse.
 
 Single steps are held against the board's truth.  Ref: Debugging with GDB, 27.13 "GDB/MI Program Execution", 27.23
 "-list-target-features".
@@ -51,7 +51,7 @@ class Mi:
         assert self.ask('-interpreter-exec console "%s"' % line) == "done"
 
     def go(self, command: str) -> List[str]:
-        """Send a command that moves the program, and give reason, address and function of the stop."""
+        """Send a moving command; return the stop's reason, address and function."""
         assert self.ask(command).startswith("running")
         return list(next(found for found in map(_STOPPED.match, self._lines()) if found is not None).groups(""))
 
@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def walk(mi: Mi, ran: List[int]) -> None:
-    """Go back and forth from the demo's fault, and hold every stop against what is known of it."""
+    """Go back and forth from the demo's fault; check each stop."""
     assert '"reverse"' in mi.ask("-list-target-features")
     for address in ran[-1:-3:-1]:
         assert mi.go("-exec-step-instruction --reverse") == ["end-stepping-range", "0x%08x" % address, "dispatch"]

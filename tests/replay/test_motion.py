@@ -1,4 +1,4 @@
-"""Vectors worked by hand on executions of the test programs: a million instructions, watchpoints, interrupted runs."""
+"""Vectors worked by hand: motion over test programs' executions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Unknown:
 
 
 class Parts(Unknown):
-    """A past of which it is known, part by part, what accessed memory, and until when what it held is known."""
+    """A past whose memory accesses are known part by part."""
 
     def __init__(self, path: Path, parts: Sequence[Touched], known_from: int = 1) -> None:
         super().__init__(path)

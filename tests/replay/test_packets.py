@@ -1,4 +1,4 @@
-"""GDB's remote protocol as bytes: vectors worked by hand from its documentation, and property tests."""
+"""Vectors worked by hand, property tests: remote protocol packets."""
 
 from __future__ import annotations
 

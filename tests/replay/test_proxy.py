@@ -1,4 +1,4 @@
-"""Real GDB session, and property tests: the proxy in front of servers, and what can go wrong on either side of it."""
+"""Real GDB session, property tests: the proxy and its failures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Halted:
 
 
 def test_what_was_made_for_an_older_halt_is_collected() -> None:
-    """Python's own collector rests, as it does for long while there is much that is old."""
+    """Python's own collector rests, as with many old objects."""
     (capture,) = read_snapshot(capture_folder("armv8_1m_branches"))
     histories, made = Histories([]), []
     gc.disable()

@@ -1,4 +1,4 @@
-"""Real GDB session: QEMU's own GDB server behind the proxy, with the history of the same program from a snapshot."""
+"""Real GDB session: QEMU's GDB server, with a snapshot's history."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SORT = elf("sort")
 
 @contextmanager
 def qemu(machine: Sequence[str], kernel: str) -> Iterator[int]:
-    """Run QEMU's GDB server, its core halted at its first instruction, and give the port."""
+    """Run QEMU's GDB server, halted at the start; return its port."""
     program = shutil.which("qemu-system-arm")
     if program is None:
         pytest.skip("no qemu-system-arm")
@@ -47,7 +47,7 @@ def qemu(machine: Sequence[str], kernel: str) -> Iterator[int]:
 
 
 def save_trace(folder: Path) -> None:
-    """Write what a trace unit would have traced of the program for AN505, as it ran in QEMU."""
+    """Write the trace that AN505's unit would give of QEMU's run."""
     end = symbol(SORT_AN505, "finished")
     images = tuple(load_elf(SORT_AN505))
     memory = Program(images)
@@ -63,7 +63,7 @@ def save_trace(folder: Path) -> None:
 
 
 def walk(port: int, program: str, folder: Path) -> str:
-    """Go back and forth through the end of the program, and on for real."""
+    """Go back and forth through the program's end, then continue live."""
     target = "%s --server localhost:%d --elf %s --snapshot %s" % (PROXY, port, program, folder)
     return run(
         ["file %s" % program, target, "tbreak finished", "continue", "reverse-step", "reverse-step", "backtrace"]

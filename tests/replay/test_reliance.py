@@ -1,4 +1,4 @@
-"""Real GDB sessions: what values of the past may rest on in GDB's own reverse execution; vectors worked by hand."""
+"""Real GDB sessions: what reverse execution's values may rest on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = "<unavailable>"
 
 
 def parts(commands: Sequence[str], source: bool = True) -> List[str]:
-    """Run commands; return what GDB wrote at each, with blanks for line ends."""
+    """Run commands; return GDB's output of each, in one line."""
     typed = [line for command in [*commands, "echo"] for line in ("echo >>>\\n", command)]
     return [" ".join(part.split()) for part in run(typed, source).split(">>>\n")[1:-1]]
 

@@ -1,4 +1,4 @@
-"""Real GDB session: a snapshot of the demo's fault as GDB's target, with GDB's own commands and no command of ours."""
+"""Real GDB session: a snapshot as GDB's target, its own commands."""
 
 from __future__ import annotations
 

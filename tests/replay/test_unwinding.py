@@ -1,4 +1,4 @@
-"""Real GDB sessions: GDB's own way past a handler in the past, held against the board's truth."""
+"""Real GDB sessions: unwinding past a handler, and the board's truth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ end
 
 
 def truth(path: Path) -> Tuple[List[int], Dict[int, Tuple[int, int]]]:
-    """Read the executed addresses, and by the index of a handler's first instruction where the exception came from."""
+    """Read the executed addresses, and the origins of exceptions.
+
+    These are by the index of a handler's first instruction.
+    """
     ran: List[int] = []
     before: Dict[int, Tuple[int, int]] = {}
     stack = 0

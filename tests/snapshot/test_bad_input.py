@@ -1,4 +1,6 @@
-"""Vectors worked by hand: folders with one thing wrong, and the file and line that the message must name.
+"""Vectors worked by hand: snapshots with one thing wrong.
+
+The message must name file and line.
 
 Property test: whatever the ini files say, the folder is read or refused.
 """
@@ -71,7 +73,10 @@ cpu_0=etm_0
 
 
 def folder_with(path: Path, file: str = "", old: str = "", new: Optional[str] = "") -> str:
-    """Write the good folder with one piece of text replaced; ``new=None`` leaves the file out."""
+    """Write the good folder with one text replaced.
+
+    ``new=None`` leaves the file out.
+    """
     for name, text in GOOD.items():
         if name == file:
             assert old in text

@@ -1,4 +1,4 @@
-"""Real captures with OpenCSD's result: what is read, and that what is written lists the same packets."""
+"""Real captures with OpenCSD's result, read and written."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_missing_dump_is_noted() -> None:
 
 
 def test_devices_that_the_list_lacks_are_noted() -> None:
-    """DS-5 names all cores of the chip in trace.ini, and lists the devices that the trace is of."""
+    """DS-5 names all cores in trace.ini, and lists the traced devices."""
     (capture,) = read_snapshot(capture_folder("trace_cov_a15"))
     (note,) = capture.notes
     assert note.endswith(

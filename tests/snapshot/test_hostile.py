@@ -1,4 +1,4 @@
-"""Vectors worked by hand: snapshots that were made to do harm, and what is no snapshot at all."""
+"""Vectors worked by hand: malicious snapshots, and other folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refusal(path: str) -> str:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> List[str]:
-    """Return the names of the files that are read from now on, one for each time."""
+    """Return the names of files read from now on."""
     names: List[str] = []
     real = folder.open_regular
 
@@ -118,7 +118,7 @@ def test_devices_and_buffers_are_counted(tmp_path: Path) -> None:
 
 
 def test_overlapping_pieces_are_cut_in_one_pass() -> None:
-    """Each of ten thousand covers all before it: there are two new ends each time, and nothing else is looked at."""
+    """Ten thousand nested pieces add two ends each, nothing more."""
     images = [MemoryImage(10000 - one, bytes([one % 251]) * (2 * one + 1), "") for one in range(10000)]
     pieces = disjoint(images)
     assert len(pieces) == 2 * len(images) - 1 and sum(len(piece.data) for piece in pieces) == 2 * len(images) - 1

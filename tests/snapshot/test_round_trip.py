@@ -1,4 +1,4 @@
-"""Property test: what is written is what is read; with hand-made captures for what the property leaves out."""
+"""Property test, some by hand: written snapshots are read back."""
 
 from __future__ import annotations
 

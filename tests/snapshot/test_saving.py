@@ -1,4 +1,4 @@
-"""Property test: whatever goes wrong, and whenever, a folder holds the whole old snapshot or the whole new one.
+"""Property test: a folder holds the old or the new snapshot.
 
 Real captures are written, and the disk is full, or the process killed, at every call in turn that changes a file; what
 is left must be read, by us and by OpenCSD's trc_pkt_lister.
@@ -32,7 +32,7 @@ CALLS = ("open", "write", "fsync", "replace", "mkdir", "unlink")
 
 
 class FullDisk:
-    """The module ``os``, of which one call fails: half a write is done before that.
+    """The module ``os`` with one failing call; half is written before.
 
     :param at: The number of the call that fails, from 0; None counts them.
     """
@@ -151,7 +151,7 @@ def test_a_killed_save_leaves_a_whole_snapshot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tenths", range(11))
 def test_a_limit_of_the_system(tenths: int, tmp_path: Path) -> None:
-    """The system lets no file grow above a limit: below the size of the greatest one, nothing is saved."""
+    """The system limits file sizes below the largest file."""
     written = write_snapshot(a_new_one(), str(tmp_path / "first"))
     limit = max(map(os.path.getsize, written)) * tenths // 10
     folder = tmp_path / "saved"
@@ -184,7 +184,7 @@ def test_one_that_is_there_is_replaced_only_when_that_is_asked_for(tmp_path: Pat
 
 
 def test_what_is_not_the_old_snapshots_stays(tmp_path: Path) -> None:
-    """Its root names files outside, and a file of which nothing is known."""
+    """Its root names files outside, and an unknown file is inside."""
     (tmp_path / "precious").write_text("outside")
     folder = tmp_path / "saved"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Real pyOCD on the board m33: silent and many visitors, and few file descriptors, end no server and no session."""
+"""Real pyOCD: many silent clients and few file descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property tests with real sockets: who is let in by a door, and what is kept of those who are not."""
+"""Property tests with real sockets: who is admitted."""
 
 from __future__ import annotations
 

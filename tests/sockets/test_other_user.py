@@ -1,4 +1,4 @@
-"""Real GDB and real pyOCD on the board m33: what the account ``nobody`` reaches of a session, which is nothing.
+"""Real GDB, real pyOCD: the account ``nobody`` reaches nothing.
 
 The places are those that the session's processes listen on, from /proc; and each is shown to answer its own user.
 """

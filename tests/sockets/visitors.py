@@ -39,7 +39,7 @@ def knock(places: Sequence[Place], user: Optional[str] = None, greetings: Sequen
 
 
 def as_user(user: str, action: Callable[[], Any]) -> Any:
-    """Do something in a process of another user, and give what it returns; skip where this user may not.
+    """Call a function as another user; skip where that is forbidden.
 
     :param action: Returns what can be written as JSON.
     """

@@ -1,4 +1,4 @@
-"""The registers of an ETMv3 or a PTM, and of a DWT beside it, as a memory space that holds programmers to the rules.
+"""Registers of an ETMv3 or PTM and a DWT, with rules.
 
 IHI 0014Q, 3.4.3 (programming bit), 3.5 (ETMCR, ETMSR, ETMFFLR, ETMOSLAR) and 3.8: what is not there reads as zero, and
 a write that the architecture forbids is an AssertionError.

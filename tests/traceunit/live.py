@@ -1,4 +1,4 @@
-"""Real pyOCD on the simulated board: what a test of the trace session starts from."""
+"""Real pyOCD on the board, for tests of the trace session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORE = Core("cpu_0", "Cortex-M33", {})
 
 
 class Live:
-    """One open session of pyOCD on the board, its program halted at its first instruction.
+    """An open session on the board, halted at the first instruction.
 
     :param session: The pyOCD session.
     """
@@ -49,7 +49,7 @@ class Live:
         return session
 
     def run_endless_calls(self) -> None:
-        """Make the next run one that never ends and fills a buffer soon: calls through two registers."""
+        """Make the next run endless: calls through two registers."""
         # 1: blx r4; blx r5; b 1b; nop; r4: bx lr; r5: bx lr
         for address, word in ((SPARE, 0x47A847A0), (SPARE + 4, 0xBF00E7FC), (SPARE + 8, 0x47704770)):
             self.port.write32(address, word)
@@ -81,7 +81,7 @@ class Live:
 
 @pytest.fixture(name="boards")
 def fixture_boards() -> Iterator[Any]:
-    """Open sessions on the board with a program in its flash; each is closed after the test."""
+    """Open sessions with a program in flash; close them at the end."""
     sessions: List[Session] = []
 
     def open_board(elf: str, name: str = "m33", **options: Any) -> Live:

@@ -1,4 +1,4 @@
-"""Ports between a test and the real one, for what hardware does when it misbehaves or is interrupted."""
+"""Ports that make hardware misbehave or interrupt the user's command."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stuck:
 
 
 class Interrupted:
-    """A port at which the user presses Ctrl-C once, before the access of a given number or after it.
+    """A port with Ctrl-C before or after a numbered access.
 
     :param port: The real port.
     """

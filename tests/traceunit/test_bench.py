@@ -1,5 +1,7 @@
-"""The registers of the whole path: real pyOCD on the simulated boards, what is written by hand put back; and property
-tests of plans against the register pages."""
+"""Real pyOCD, property tests: registers of the whole path.
+
+What is written by hand is restored; plans agree with the register pages.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def page_of(unit: Unit) -> Any:
 
 @given(OPTIONS, st.sampled_from([*units.ALL, *units.ETMV3, *units.PTM]))
 def test_every_step_is_one_of_the_page(options: TraceOptions, unit: Unit) -> None:
-    """What is printed of a step is what its page has: the name, fields that make up the value, and nothing reserved."""
+    """Each printed step has its page's name and fields, nothing reserved."""
     try:
         plan = plan_of(unit, options)
     except UnsupportedError as error:
@@ -137,7 +139,7 @@ def test_what_does_not_fit() -> None:
 
 
 def test_what_was_written_stays_in_the_next_plan() -> None:
-    """Only the fields that were written; what a plan does not write comes after it."""
+    """Only the written fields; registers outside the plan come after it."""
     by_hand = ByHand()
     plan = plan_program(TraceOptions(), units.M33, 4096)
     assert by_hand.over(plan) is plan

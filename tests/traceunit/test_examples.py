@@ -1,4 +1,6 @@
-"""The worked examples of the specification, and more of their kind: the user's words in, the registers of the text out.
+"""Worked by hand: the specification's examples, and more.
+
+From a user's words to the registers of the text.
 
 Vectors worked by hand from the specification (AT-nn: programming map section 5, with the lines of IHI 0064's text;
 where the text has an error the map says what is right).
@@ -29,7 +31,7 @@ KIB = 1024
 
 
 def planned(unit: Capabilities, *lines: str) -> Plan:
-    """Type commands after ``etm``, the last of them perhaps a ``start``, and plan what they ask for."""
+    """Type commands after ``etm``; plan what they ask for."""
     debugger = OfflineDebugger()
     session = DebugSession(debugger)
     session.locations = ElfLocations(debugger)
@@ -45,7 +47,7 @@ def planned(unit: Capabilities, *lines: str) -> Plan:
 
 
 def registers(plan: Plan, names: Sequence[str]) -> Dict[str, int]:
-    """Give what a plan writes to some registers, in all of which it writes something."""
+    """Return a plan's values for some registers, all written."""
     return {name: plan.value(name) for name in names}
 
 
@@ -281,7 +283,7 @@ def test_what_the_examples_need(unit: Capabilities, lines: Sequence[str], messag
 
 
 def test_a_minimal_unit_is_still_started() -> None:
-    """AT-58: no resource selectors (L16524): TRCEVENTCTL0R is not there, and ViewInst's event reads as always."""
+    """AT-58: without selectors (L16524) no TRCEVENTCTL0R; ViewInst's event is always."""
     plan = planned(units.MINIMAL)
     assert plan.value("TRCVICTLR") == 0x201
     with pytest.raises(KeyError):

@@ -1,5 +1,7 @@
-"""Plans for ETMv3: vectors worked by hand from the programming map (6.1; Lnnn is a line of it) and from IHI 0014Q where
-the map is silent, and property tests over options and units."""
+"""Vectors worked by hand, property tests: plans for ETMv3.
+
+From the programming map (6.1; Lnnn is a line of it), else from IHI 0014Q.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def accesses(plan: Plan) -> List[str]:
 
 
 def test_trace_everything() -> None:
-    """L788: TEEVR is TRUE, TECR1 excludes nothing, TECR2 is 0; ETMCR as it was found, but Prog and ETMEN."""
+    """L788: TEEVR TRUE, TECR1, TECR2 empty; ETMCR kept but Prog, ETMEN."""
     got = values(plan_program(TraceOptions(trace_id=0x12), units.A7, 4 * KIB))
     expected = {
         "ETMCR": 0x00000C60,
@@ -65,7 +67,7 @@ def test_trace_everything() -> None:
 
 
 def test_procedure() -> None:
-    """L788: PowerDown first, then Prog alone (IHI 0014Q, 3.4.3), then wait for ETMSR.Prog; it starts and stops."""
+    """L788: PowerDown first, then Prog alone (IHI 0014Q, 3.4.3), then wait."""
     for unit in units.ETMV3:
         steps = accesses(plan_program(TraceOptions(), unit, 4 * KIB))
         assert steps[:3] == ["ETMCR:1=0", "ETMCR:400=400", "ETMSR&2==2"] and steps[3].startswith("ETMCR=")
@@ -94,14 +96,14 @@ def test_main_control(options: Dict[str, Any], bits: int) -> None:
 
 
 def test_data_trace() -> None:
-    """L788: VDEVR is TRUE, VDCR3 excludes nothing; without data trace the event is FALSE."""
+    """L788: VDEVR is TRUE; without data trace it is FALSE."""
     got = values(plan_program(TraceOptions(data=DataTrace.BOTH), units.FULL, 4 * KIB))
     assert [got["ETMVDEVR"], got["ETMVDCR1"], got["ETMVDCR2"], got["ETMVDCR3"]] == [TRUE, 0, 0, 0x10000]
     assert values(plan_program(TraceOptions(), units.FULL, 4 * KIB))["ETMVDEVR"] == FALSE
 
 
 def test_data_of_an_address_range() -> None:
-    """L770, L771: VDCR3 includes the pair; type 4 is load or store, the range ends before its second comparator."""
+    """L770, L771: VDCR3 includes the pair; type 4; exclusive end."""
     options = TraceOptions(data=DataTrace.VALUES, data_include=(AddressRange(0x20000000, 0x200000FF),))
     got = values(plan_program(options, units.FULL, 4 * KIB))
     assert (got["ETMVDCR3"], got["ETMTECR1"]) == (0x8, 0x01000000)
@@ -122,14 +124,14 @@ def test_data_of_an_address_range() -> None:
     ],
 )
 def test_ends_of_ranges(pair: Any, ends: Any, size: int) -> None:
-    """L771: type 1 (executed) and the size that is not compared; the end is exclusive (IHI 0014Q, 2.7.10)."""
+    """L771: type 1, no size; exclusive end (IHI 0014Q, 2.7.10)."""
     got = values(plan_program(TraceOptions(include=(AddressRange(*pair),)), units.A7, 4 * KIB))
     assert (got["ETMACVR7"], got["ETMACVR8"]) == ends and got["ETMTECR1"] == 0x8
     assert got["ETMACTR7"] == got["ETMACTR8"] == 1 | size << 3
 
 
 def test_include_without_exclude() -> None:
-    """One list, to include or to exclude (L795): what is excluded is cut out of what is included."""
+    """L795: one list; exclusions are cut out of inclusions."""
     include, exclude = AddressRange(0x1000, 0x1FFF), AddressRange(0x1400, 0x17FF)
     got = values(plan_program(TraceOptions(include=(include,), exclude=(exclude,)), units.A7, 4 * KIB))
     assert got["ETMTECR1"] == 0xC
@@ -141,7 +143,7 @@ def test_include_without_exclude() -> None:
 
 
 def test_start_and_stop() -> None:
-    """L765, L768: comparators from the first on; the block is on from the beginning if there are only stops (L763)."""
+    """L765, L768: comparators from the first; L763: on, with stops alone."""
     plan = plan_program(TraceOptions(start_at=(0x1000,), stop_at=(0x2000, 0x3002)), units.A7, 4 * KIB)
     got = values(plan)
     assert (got["ETMTSSCR"], got["ETMTECR1"], "ETMSR" in got) == (0x00060001, 0x03000000, False)
@@ -162,7 +164,7 @@ def test_too_few_comparators() -> None:
 
 
 def test_m4() -> None:
-    """L790: no comparators, no counters but the reduced one, a fixed period; ETMCR keeps the port size it has."""
+    """L790: no comparators, a reduced counter, fixed period; port size kept."""
     plan = plan_program(TraceOptions(timestamps=True), units.M4, 2 * KIB)
     got = values(plan)
     assert got == {
@@ -195,7 +197,7 @@ def test_m4() -> None:
     ],
 )
 def test_ranges_of_m4(options: Dict[str, Any], event: int, comparators: Dict[int, Any]) -> None:
-    """L786, L790: EmbeddedICE inputs 0x20 to 0x23 are the DWT's comparators, whose masks leave out low bits (L886)."""
+    """L786, L790: inputs 0x20 to 0x23 are the DWT's; masks (L886)."""
     plan = plan_program(TraceOptions(**options), units.M4, 2 * KIB)
     got = watched(plan)
     assert plan.value("ETMTEEVR") == event and plan.value("ETMTECR1") == 0x01000000
@@ -206,7 +208,7 @@ def test_ranges_of_m4(options: Dict[str, Any], event: int, comparators: Dict[int
 
 
 def test_start_and_stop_of_m4() -> None:
-    """L780: ETMTESSEICR takes the DWT's comparators, start in bits 3:0, stop in 19:16."""
+    """L780: ETMTESSEICR: start in bits 3:0, stop in 19:16."""
     plan = plan_program(TraceOptions(start_at=(0x1002,), stop_at=(0x2000,)), units.M4, 2 * KIB)
     assert (plan.value("ETMTESSEICR"), plan.value("ETMTECR1")) == (0x00040008, 0x03000000)
     got = watched(plan)
@@ -255,7 +257,7 @@ def test_sync_period_suits_the_buffer(buffer_bytes: int, sync: int) -> None:
 
 
 def test_old_units_cannot_be_read_back() -> None:
-    """Before ETMv3.1 there is no ETMCCER, and only a few registers can be read."""
+    """Before ETMv3.1 there is no ETMCCER; few registers are readable."""
     plan = plan_program(TraceOptions(), units.OLD, 4 * KIB)
     assert {write.name for write in plan.writes if write.mask} == {"ETMCR"}
     assert not {"ETMTSEVR", "ETMCNTVR1", "ETMSQR", "ETMEXTINSELR"} & {write.name for write in plan.writes}
@@ -294,7 +296,7 @@ OPTIONS = st.builds(
 
 @given(OPTIONS, st.sampled_from([*units.ETMV3, *units.PTM]), st.integers(256, 1 << 20))
 def test_any_options(options: TraceOptions, unit: Armv7Capabilities, buffer_bytes: int) -> None:
-    """A plan, or an error that names a register's field; the same again when planned twice."""
+    """A plan, or an error with a field; the same twice."""
     plan_it: Any = plan_program if isinstance(unit, EtmV3Capabilities) else plan_ptm
     page = etmv3_page.PAGE if isinstance(unit, EtmV3Capabilities) else ptm.PAGE
     try:

@@ -1,5 +1,8 @@
-"""Plans of events for ETMv4: property test of the selectors against the expressions that they stand for, and refusals
-worked by hand from the specification (lines of IHI 0064's text; V-nn: programming map, 3.6)."""
+"""Property test, and worked by hand: events in ETMv4 plans.
+
+Selectors mean their expressions; refusals are from the specification (lines of IHI 0064's text; V-nn: programming map,
+3.6).
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ def selected(field: int, registers: Dict[str, int], order: Dict[Tuple[int, int],
 @settings(deadline=None)
 @given(_expressions)
 def test_selectors_say_what_the_expression_says(event: Event) -> None:
-    """AT-18, L6370-L6381: the two reserved codes never come, and all others mean what the expression means."""
+    """AT-18, L6370-L6381: no reserved codes; others mean the expression."""
     leaves = [each for each in members(event) if not isinstance(each, Constant)]
     try:
         got = values(units.A53, [(event, Mark(1))], counters=_COUNTERS)
@@ -175,7 +178,7 @@ def test_selectors_say_what_the_expression_says(event: Event) -> None:
     )
 )
 def test_every_register_is_written_once(rules: Rules) -> None:
-    """Table 3-1: whatever is used, each register that the unit has is written, and none that it has not."""
+    """Table 3-1: each register of the unit is written, no other."""
     everything = [write.name for write in plan_program(TraceOptions(), units.DATA, 4 * KIB).writes]
     try:
         plan = planned(units.DATA, rules, counters=_COUNTERS)
@@ -185,7 +188,7 @@ def test_every_register_is_written_once(rules: Rules) -> None:
 
 
 def test_context_of_an_address_is_the_comparators() -> None:
-    """4.2.4: an address and a context are one resource, so there is room for another one."""
+    """4.2.4: an address and a context are one resource."""
     got = values(units.A53, [(Executed(0x1000) & AtZero(0) & InContext(0x42), Mark())], counters=(Counter(0, 5),))
     assert (got["TRCACATR0"], got["TRCCIDCVR0"], got["TRCEVENTCTL0R"]) == (0x4, 0x42, 0x81)
     machine = values(units.A53, [(ExecutedIn(AddressRange(0x1000, 0x10FF)) & InMachine(3), Mark())])
@@ -193,7 +196,7 @@ def test_context_of_an_address_is_the_comparators() -> None:
 
 
 def test_start_and_stop() -> None:
-    """L4239: addresses and the processor's comparators go to the start/stop block, which is precise."""
+    """L4239: addresses and processor comparators use the precise start/stop block."""
     got = values(units.A53, [(Executed(0x1000) | Executed(0x1800), StartTracing()), (Executed(0x2000), StopTracing())])
     assert (got["TRCVISSCTLR"], got["TRCVICTLR"], got["TRCRSCTLR2"]) == (0x40003, 0x1, 0)
     got = values(units.M33, [(Watched(0), StartTracing()), (Watched(1), StopTracing())])
@@ -202,7 +205,7 @@ def test_start_and_stop() -> None:
 
 
 def test_start_and_stop_by_other_events() -> None:
-    """L5173: state 1 of the sequencer while the trace is on, or a counter at zero (table 4-6) where it is taken."""
+    """L5173: state 1 while tracing, or a counter at zero (4-6)."""
     rules: Rules = [(Input(3), StartTracing()), (Executed(0x2000), StopTracing())]
     got = values(units.A53, rules)
     assert (got["TRCSEQEVR0"], got["TRCSEQSTR"]) == (0x0302, 0)
@@ -238,7 +241,7 @@ def test_filters_and_events_share_a_comparator() -> None:
 
 
 def test_marks() -> None:
-    """L15879: the trigger is event 0, which is in the trace too; other marks have the numbers that are left."""
+    """L15879: the trigger is event 0, traced; other marks follow."""
     rules: Rules = [(Executed(0x1000), Mark()), (Executed(0x2000), Trigger()), (Executed(0x2000), Mark())]
     plan = planned(units.A53, rules)
     assert plan.value("TRCEVENTCTL1R") == 0x803 and plan.value("TRCEVENTCTL0R") == 0x0302
@@ -253,7 +256,7 @@ def test_marks() -> None:
 
 
 def test_what_may_miss_each_other_is_told() -> None:
-    """L6429: paths through the unit differ in length, so two events of one cycle each need not meet."""
+    """L6429: two events of one cycle need not meet."""
 
     def notes(event: Event, *counters: Counter) -> Tuple[str, ...]:
         return planned(units.A53, [(event, Mark())], counters=counters).notes
@@ -271,7 +274,7 @@ def test_what_may_miss_each_other_is_told() -> None:
 
 
 def test_too_few() -> None:
-    """V-17, V-18, V-36, V-37, V-39: refused with the field and how many there are."""
+    """V-17, V-18, V-36, V-37, V-39: refused with field and number."""
     refused(
         units.A53,
         r"this unit has 2 counters \(TRCIDR5.NUMCNTR\); the events need 3",
@@ -324,7 +327,7 @@ def test_too_few() -> None:
 
 
 def test_reduced_function_counter() -> None:
-    """L5151: it counts cycles, always reloads itself, and has a reload value only."""
+    """L5151: it counts cycles, reloads itself, has a reload value only."""
     periodic = (Counter(0, 99, None, True),)
     got = values(units.M33, [(ALWAYS, Count(0)), (AtZero(0), Mark())], counters=periodic)
     assert got["TRCCNTRLDVR0"] == 99 and "TRCCNTCTLR0" not in got
@@ -385,7 +388,7 @@ def test_words_make_sense() -> None:
 
 
 def test_what_the_trigger_of_an_older_unit_means() -> None:
-    """IHI 0014Q, 7.3: the trigger in the trace has no number; decoders call it event 0."""
+    """IHI 0014Q, 7.3: the trigger has no number; here event 0."""
     rules = tuple(Rule(Executed(at), Trigger(), text) for at, text in ((0x1000, "exec f"), (0x2000, "exec g")))
     older = plan_etmv3.plan_program(TraceOptions(rules=rules), units.FULL, 4 * KIB)
     assert older.marks == ((0, "trigger at exec f or exec g"),)

@@ -1,5 +1,7 @@
-"""Events of an ETMv3 and a PTM: vectors worked by hand from the programming map, 6.1 (resources, functions and
-registers of IHI 0014Q, 3.5), and a property test of every function of two resources."""
+"""Worked by hand, property test: events of ETMv3 and PTM.
+
+From the programming map, 6.1 (IHI 0014Q, 3.5); the property is of every function of two resources.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def test_trigger(event: Event, value: int) -> None:
 
 
 def test_comparators_of_events() -> None:
-    """Ranges take the last pairs, single addresses the first comparators, after those that start and stop..."""
+    """Ranges take the last pairs, single addresses the first free comparators."""
     found = plan(units.A9, Rule(Or(AT, CODE), Trigger()), include=(AddressRange(0x8000, 0x80FF),), start_at=(0x4000,))
     assert (found.value("ETMTECR1"), found.value("ETMTSSCR"), found.value("ETMTRIGGER")) == (
         0x02000008,
@@ -120,7 +122,7 @@ def test_comparators_of_events() -> None:
 
 
 def test_loads_and_stores() -> None:
-    """ETMACTR: type 5 of loads, 6 of stores, 4 of both; size 3 of words; 6:5 compares a value, ETMDCVR and ETMDCMR."""
+    """ETMACTR: types 4 to 6, size 3, values; ETMDCVR and ETMDCMR."""
     store = Accessed(AddressRange(0x20000010, 0x20000013), AccessType.STORE, DataValue(0x5A, ignored=0x7))
     load = Accessed(AddressRange(0x20000100, 0x200001FF), AccessType.LOAD)
     found = plan(WIDE, Rule(Or(store, load), Trigger()))
@@ -138,7 +140,7 @@ def test_outputs_and_timestamps() -> None:
 
 
 def test_counters() -> None:
-    """ETMCNTENR has the event's source in bit 17; counters here begin with 0, the registers' names with 1."""
+    """ETMCNTENR bit 17 is the source; our counters begin with 0."""
     found = plan(
         units.A9,
         Rule(AT, Count(0)),
@@ -181,7 +183,7 @@ def test_sequencer() -> None:
 
 
 def test_starts_and_stops() -> None:
-    """An address by the start/stop block (ETMTSSCR), anything else by two states of the sequencer, or by a counter."""
+    """Addresses by ETMTSSCR, others by two sequencer states or a counter."""
     exact = plan(units.A9, Rule(AT, StartTracing()), Rule(OTHER, StopTracing()))
     assert (exact.value("ETMTSSCR"), exact.value("ETMTECR1"), exact.value("ETMTEEVR")) == (0x20001, 0x03000000, TRUE)
     by_state = plan(units.A9, Rule(Input(1), StartTracing()), Rule(AT, StopTracing()))
@@ -197,7 +199,7 @@ def test_starts_and_stops() -> None:
 
 
 def test_dwt_of_an_etm_m4() -> None:
-    """Map 6.1: its comparators are watchpoint inputs 0x20 to 0x23, and ETMTESSEICR starts and stops by them."""
+    """Map 6.1: inputs 0x20 to 0x23, and ETMTESSEICR."""
     found = plan(units.M4, Rule(AT, Trigger()))
     assert found.value("ETMTRIGGER") == 0x23
     assert [(write.name, write.value) for write in found.dwt] == [

@@ -1,5 +1,4 @@
-"""Plans of events for ETMv4: differential run of the planned registers on the board's model of an ETMv4's resources,
-against the rules themselves."""
+"""Differential run: planned events on the board's model of resources."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ _counters = st.tuples(
 
 
 class Model:
-    """The rules as they are written, cycle by cycle (IHI 0064, 4.2 and tables 4-4 to 4-8)."""
+    """The rules, cycle by cycle (IHI 0064, 4.2, tables 4-4 to 4-8)."""
 
     def __init__(self, rules: Sequence[Rule], counters: Sequence[Counter]) -> None:
         self._rules = rules
@@ -105,7 +104,7 @@ class Model:
         self._now: Dict[Event, bool] = {}
 
     def step(self, address: int) -> Tuple[Set[int], bool]:
-        """Execute an instruction; give the events that are so, and whether it may be traced."""
+        """Execute an instruction; return active events, and whether it is traced."""
         shots = {shot for rule in self._rules for shot in _shots(rule.when)}
         self._now = {shot: self._shot(shot, address) for shot in shots}
         carried = False

@@ -1,5 +1,7 @@
-"""Filters in plans: vectors worked by hand from the specifications (AT-nn: programming map section 5; V-nn: its rules
-in 3.6, with the lines of IHI 0064's text), and property tests over filters and units."""
+"""Vectors worked by hand, property tests: filters in plans.
+
+AT-nn: programming map section 5; V-nn: its rules in 3.6, with the lines of IHI 0064's text.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,13 @@ def refused(unit: Capabilities, message: str, **options: Any) -> None:
 
 
 def view_of(registers: Callable[[int], int]) -> Callable[..., bool]:
-    """Make the board's ViewInst: what it says of an instruction at an exception level."""
+    """Make the board's ViewInst for an instruction and level."""
     comparators, view = AddressComparators(registers, 4), ViewInst(registers)
     return lambda address, level=0: view.traces(comparators.instruction(address, level), level, True)
 
 
 def test_both_ends_of_a_range_are_included() -> None:
-    """AT-09, L4426: 0x0 to 0x2C; the instruction at 0x2C is traced, that at 0x30 not."""
+    """AT-09, L4426: 0x0 to 0x2C; 0x2C is traced, 0x30 not."""
     got = values(units.A53, include=(AddressRange(0, 0x2C),))
     assert (got["TRCACVR6"], got["TRCACVR7"], got["TRCVIIECTLR"]) == (0, 0x2C, 8)
     offsets = {
@@ -59,7 +61,7 @@ def test_both_ends_of_a_range_are_included() -> None:
 
 
 def test_handlers_and_threads() -> None:
-    """AT-43, V-35, table 5-8 (L7713): bit 19 suppresses Handler mode, bit 16 Thread mode."""
+    """AT-43, V-35, L7713: bit 19 is Handler mode, bit 16 Thread."""
     assert values(units.M33, exceptions=ExceptionTrace.ONLY)["TRCVICTLR"] == 0x00010201
     assert values(units.M33, exceptions=ExceptionTrace.OFF)["TRCVICTLR"] == 0x00080201
     # L18887, L18898: resets and system errors, where TRCIDR3.TRCERR is 1.
@@ -81,7 +83,7 @@ def test_secure_and_nonsecure() -> None:
 
 
 def test_a_context_narrows_the_ranges() -> None:
-    """L14778, V-21, V-30: both comparators of a pair compare the context; V-29: the mask is written with the value."""
+    """L14778, V-21, V-30: both comparators; V-29: the mask too."""
     got = values(units.A53, include=(AddressRange(0x1000, 0x10FF),), contexts=(0x42,))
     assert [got[name] for name in ("TRCACATR6", "TRCACATR7", "TRCCIDCVR0", "TRCCIDCCTLR0")] == [4, 4, 0x42, 0]
     assert got["TRCVIIECTLR"] == 8 and got["TRCACATR0"] == 0
@@ -102,7 +104,7 @@ def test_two_contexts_need_two_pairs_each() -> None:
 
 
 def test_a_point_does_one_thing() -> None:
-    """V-32, L4396: not start and stop at once; the same twice takes one comparator."""
+    """V-32, L4396: not start and stop; repeated, one comparator."""
     with pytest.raises(ValueError, match="0x00001000 both starts and stops"):
         TraceOptions(start_at=(0x1000,), stop_at=(0x2000, 0x1000))
     got = values(units.A53, start_at=(0x1000, 0x1000), stop_at=(0x2000,))
@@ -120,7 +122,7 @@ def test_start_state_is_chosen() -> None:
 
 
 def test_ranges_and_points_share_the_pairs() -> None:
-    """V-49: ranges from the last pair down, points from the first comparator up, and the exact shortage."""
+    """V-49: ranges from the last pair, points from the first comparator."""
     ranges = tuple(AddressRange(n << 12, (n << 12) + 0xFF) for n in range(3))
     got = values(units.A53, include=ranges, start_at=(0x1000,), stop_at=(0x2000,))
     assert (got["TRCVIIECTLR"], got["TRCVISSCTLR"]) == (0xE, 0x00020001)
@@ -134,7 +136,7 @@ def test_ranges_and_points_share_the_pairs() -> None:
 
 
 def test_comparators_of_instructions() -> None:
-    """V-22, V-31, L4222: ViewInst has comparators of instructions only, and no data is matched."""
+    """V-22, V-31, L4222: instruction comparators only, without data."""
     got = values(units.DATA, include=(AddressRange(0, 3),), exclude=(AddressRange(8, 11),), start_at=(4,))
     assert [got["TRCACATR%d" % n] for n in range(8)] == [0] * 8
 
@@ -186,7 +188,7 @@ def test_which_comparator_is_whose() -> None:
     ],
 )
 def test_conditions_of_older_units(options: Dict[str, Any], event: int) -> None:
-    """Programming map 6.1: resources 0x58 (Context ID) and 0x6D (Non-secure) in ETMTEEVR, functions 0 to 3."""
+    """Programming map 6.1: resources 0x58, 0x6D in ETMTEEVR; functions 0-3."""
     asked = TraceOptions(**options)
     for plan in (plan_ptm(asked, units.A9, 4 * KIB), plan_etmv3(asked, units.A7, 4 * KIB)):
         assert plan.notes[-1].startswith("contexts and security states are told by an event")  # V-45
@@ -228,7 +230,7 @@ def _wanted(filters: Dict[str, Any]) -> Set[int]:
 
 @given(_FILTERS, st.booleans())
 def test_what_an_etmv4_is_told_is_what_was_wanted(filters: Dict[str, Any], off: bool) -> None:
-    """Property test: the board's ViewInst, with the registers of the plan, traces what the user's words say."""
+    """Property test: the board's ViewInst traces what was asked for."""
     options = TraceOptions(exceptions=ExceptionTrace.OFF if off else ExceptionTrace.AS_OTHERS, **filters)
     unit = Capabilities({**units.M33.registers, "TRCIDR4": 0x00114004})
     try:
@@ -245,7 +247,7 @@ def test_what_an_etmv4_is_told_is_what_was_wanted(filters: Dict[str, Any], off: 
 
 @given(_FILTERS)
 def test_what_a_ptm_is_told_is_what_was_wanted(filters: Dict[str, Any]) -> None:
-    """Property test: the same for TraceEnable of the older units; there a range begins and ends with an instruction."""
+    """Property test: TraceEnable, where ranges end with an instruction."""
     even = {
         name: tuple(AddressRange(pair.first & ~1, pair.last | 1) for pair in found) for name, found in filters.items()
     }

@@ -1,5 +1,7 @@
-"""Every option of a trace unit in plans: vectors worked by hand from the specifications (AT-nn: programming map section
-5, with the lines of IHI 0064's text), and what is refused where a unit lacks it."""
+"""Vectors worked by hand: every option in plans, and refusals.
+
+AT-nn: programming map section 5, with the lines of IHI 0064's text.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def plan(unit: Identification, **options: Any) -> Plan:
 
 @pytest.mark.parametrize("level, value", [(None, 0x10F), (15, 0x10F), (4, 0x104), (0, 0x100)])
 def test_stall_level(level: Any, value: int) -> None:
-    """L17829: ISTALL is bit 8, LEVEL 3:0; its two low bits may be missing, so they are not compared."""
+    """L17829: ISTALL is bit 8, LEVEL 3:0, perhaps without low bits."""
     found = plan(units.A53, stall=True, stall_level=level)
     (write,) = [each for each in found.writes if each.name == "TRCSTALLCTLR"]
     assert write.value == value and not write.mask & 3 and write.mask & 0xC == 0xC
@@ -59,7 +61,7 @@ def test_branch_broadcast_in_one_range() -> None:
 
 
 def test_data_in_and_out() -> None:
-    """AT-56: one address takes a single comparator, a range a pair; both are of loads and stores (V-42)."""
+    """AT-56: an address takes one comparator, a range two (V-42)."""
     found = plan(units.DATA, data=DataTrace.BOTH, data_include=(ONE,), data_exclude=(OTHER,))
     assert (found.value("TRCVDSACCTLR"), found.value("TRCVDARCCTLR")) == (0x1, 0x00080000)
     assert (found.value("TRCACVR0"), found.value("TRCACVR6"), found.value("TRCACVR7")) == (
@@ -73,7 +75,7 @@ def test_data_in_and_out() -> None:
 
 
 def test_data_in_and_out_of_an_etmv3() -> None:
-    """Programming map 6.1: ETMVDCR3 includes by 7:0, excludes by 15:8; bit 16 where nothing is included."""
+    """Programming map 6.1: ETMVDCR3 7:0 includes, 15:8 excludes; bit 16."""
     both = plan(units.FULL, data=DataTrace.BOTH, data_include=(ONE,), data_exclude=(OTHER,))
     assert both.value("ETMVDCR3") == 0x00000408
     assert [both.value("ETMACVR%d" % n) for n in (7, 8, 5, 6)] == [0x20001000, 0x20001001, 0x20002000, 0x20002100]
@@ -129,7 +131,7 @@ def test_instructions_and_data_in_full() -> None:
     ],
 )
 def test_q_elements(supported: int, asked: QElements, field: int) -> None:
-    """L15584, L16035 (D10 of the map): TRCIDR0.QSUPP 1 has those with counts, 2 those without, 3 both."""
+    """L15584, L16035: QSUPP 1 with counts, 2 without, 3 both."""
     unit = Capabilities({**MORE.registers, "TRCIDR0": 0x28000EA1 | supported << 15})
     assert plan(unit, q_elements=asked).value("TRCCONFIGR") == 0x1001 | field << 13
 
@@ -147,7 +149,7 @@ def test_exception_levels(levels: Any, value: int) -> None:
 
 
 def test_contexts_and_machines() -> None:
-    """L15559: CID is bit 6, VMID bit 7; of an ETMv3 and a PTM ETMCR bits 15:14 and 30."""
+    """L15559: CID bit 6, VMID bit 7; ETMCR 15:14 and 30."""
     assert plan(units.A53, context_id=True, vmid=True).value("TRCCONFIGR") == 0x10C1
     assert plan(units.A7, context_id=True).value("ETMCR") >> 14 & 3 == 3
     assert plan(units.A15, context_id=True, vmid=True).value("ETMCR") & (1 << 30 | 3 << 14) == 1 << 30 | 3 << 14
@@ -155,7 +157,7 @@ def test_contexts_and_machines() -> None:
 
 @pytest.mark.parametrize("level, left", [(None, 32), (15, 64), (0, 1), (5, 21)])
 def test_stall_level_of_an_etmv3(level: Any, left: int) -> None:
-    """IHI 0014Q, 3.5 (ETMFFLR): the FIFO counts as full with so many bytes left, of the 64 that it has."""
+    """IHI 0014Q, 3.5 (ETMFFLR): bytes left of the FIFO's 64."""
     unit = type(units.FULL)({**units.FULL.registers, "ETMSCR": 0x00000D00})
     assert plan(unit, stall=True, stall_level=level).value("ETMFFLR") == left
 

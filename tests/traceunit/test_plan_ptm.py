@@ -1,5 +1,8 @@
-"""Plans for PTM: vectors worked by hand from the programming map (6.2; Lnnn is a line of it) and from IHI 0035B where
-the map is silent.  The property test over options is in test_plan_etmv3.py."""
+"""Vectors worked by hand: plans for PTM.
+
+From the programming map (6.2; Lnnn is a line of it), else from IHI 0035B. The property test over options is in
+test_plan_etmv3.py.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def test_branch_broadcast_and_return_stack() -> None:
 
 
 def test_ranges() -> None:
-    """IHI 0035B, 3.4.3 and table 3.27: the end is exclusive, the type always 1, and there is no size."""
+    """IHI 0035B, 3.4.3, table 3.27: exclusive end, type 1, no size."""
     options = TraceOptions(include=(AddressRange(0x8000, 0x80FD),), start_at=(0x8002,), stop_at=(0x9000,))
     got = values(plan_program(options, units.A9, 4 * KIB))
     assert (got["ETMTECR1"], got["ETMTSSCR"]) == (0x02000008, 0x00020001)
@@ -92,7 +95,7 @@ def test_what_units_lack(unit: PtmCapabilities, options: Dict[str, Any], message
 
 
 def test_timestamps_of_a_cortex_a9() -> None:
-    """The Snowball capture has timestamps, though bit 22 of its ETMCCER is 0: there ETMCR's bit tells."""
+    """The Snowball capture has timestamps by ETMCR, despite ETMCCER bit 22."""
     assert units.A9.has_timestamps and not PtmCapabilities({**units.A9.registers, "ETMCR": 0}).has_timestamps
     assert units.A9.words[:2] == ("cycle counts", "48-bit timestamps")
     assert units.A15.words[0] == "return stack"

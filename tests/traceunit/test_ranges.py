@@ -34,7 +34,7 @@ def test_without(ranges: List[AddressRange], holes: List[AddressRange]) -> None:
 
 @given(st.integers(0, 300), st.integers(1, 300), st.integers(0, 8))
 def test_blocks(first: int, length: int, most: int) -> None:
-    """They are aligned, touch, and no two neighbours of a size could be one."""
+    """Aligned, adjacent, and no two neighbours could be one."""
     parts = blocks(first, first + length, 1 << most)
     assert addresses(parts) == set(range(first, first + length)) and sum(len(addresses([p])) for p in parts) == length
     for part in parts:

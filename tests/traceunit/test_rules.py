@@ -1,5 +1,6 @@
-"""Every rule of the programming map, 3.6 (V-01 to V-50), in one table: vectors worked by hand from the specification
-(lines of IHI 0064's text in the map).
+"""Vectors worked by hand: rules V-01 to V-50 in one table.
+
+Of the programming map, 3.6, with lines of IHI 0064's text.
 
 A rule is a refusal, whose message names the field; or a note; or it holds of every plan, which is tried on plans of
 every kind.
@@ -310,7 +311,7 @@ def order_of_writes(unit: Capabilities, options: TraceOptions, plan: Plan) -> No
 
 
 def implemented_bits(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-02: no register's reserved bits, and none of a register that the unit has not."""
+    """V-02: no reserved bits, and no register that is missing."""
     for write in plan.writes:
         register, shift = PAGE.at(write.offset)
         reserved = ~(register.mask | register.encode()) >> shift & 0xFFFFFFFF
@@ -336,7 +337,7 @@ def configuration(unit: Capabilities, options: TraceOptions, plan: Plan) -> None
 
 
 def broadcast(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-07 to V-09: include mode with ranges only, of instructions; no Q elements' ranges at all."""
+    """V-07 to V-09: include mode, instruction ranges only, without Q elements."""
     control = etmv4.TRCBBCTLR.decode(value(plan, "TRCBBCTLR"))
     assert bool(control["MODE"]) == bool(control["RANGE"])
     for n in range(8):
@@ -346,7 +347,7 @@ def broadcast(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
 
 
 def selectors(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-16, V-18, V-19: fields name selectors that are there; these name members that are; no reserved codes."""
+    """V-16, V-18, V-19: existing selectors and members; no reserved codes."""
     fields = [value(plan, "TRCEVENTCTL0R") >> 8 * n & 0xFF for n in range(4)]
     fields += [value(plan, name) & 0xFF for name in ("TRCTSCTLR", "TRCVICTLR", "TRCVDCTLR", "TRCSEQRSTEVR")]
     fields += [value(plan, "TRCSEQEVR%d" % n) >> shift & 0xFF for n in range(3) for shift in (0, 8)]
@@ -377,7 +378,7 @@ def selectors(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
 
 
 def comparators(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-20 to V-26, V-29 to V-31, V-42: what comparators compare with, and what they may be used for."""
+    """V-20 to V-26, V-29 to V-31, V-42: uses of comparators."""
     for n in ranges_in_use(plan):
         low, high = ("TRCACVR%d" % (2 * n + half) for half in (0, 1))
         ends = [plan.value(name) | value(plan, name + "[63:32]") << 32 for name in (low, high)]
@@ -409,7 +410,7 @@ def comparators(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
 
 
 def start_and_stop(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-32, V-34: nothing is start and stop at once, and the state is chosen."""
+    """V-32, V-34: no address starts and stops; the state is chosen."""
     for name in ("TRCVISSCTLR", "TRCVIPCSSCTLR"):
         found = value(plan, name)
         assert not found & 0xFFFF & found >> 16
@@ -418,7 +419,7 @@ def start_and_stop(unit: Capabilities, options: TraceOptions, plan: Plan) -> Non
 
 
 def levels(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-35, V-41: only levels that are there, never all of them; TRCERR where it is."""
+    """V-35, V-41: existing levels, never all; TRCERR where it exists."""
     found = etmv4.TRCVICTLR.decode(plan.value("TRCVICTLR"))
     there = unit.field("TRCIDR3.EXLEVEL_S"), unit.field("TRCIDR3.EXLEVEL_NS")
     off = found["EXLEVEL_S"], found["EXLEVEL_NS"]
@@ -427,7 +428,7 @@ def levels(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
 
 
 def derived(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
-    """V-36 to V-39: what is used of single-shot controls, counters, sequencer and inputs is written whole."""
+    """V-36 to V-39: used resources are written completely."""
     names = {step.name for step in plan.steps}
     for n in range(unit.field("TRCIDR4.NUMSSCC")):
         assert plan.value("TRCSSCSR%d" % n) >> 31 == 0
@@ -460,7 +461,7 @@ def test_holds_of_every_plan(check: Callable[[Capabilities, TraceOptions, Plan],
 
 
 class Registers(AccessPort):
-    """Words of a trace unit that is in a state in which it must not be used."""
+    """Words of a trace unit in an unusable state."""
 
     name = "registers"
 
@@ -488,7 +489,7 @@ _UNIT = {0x304: 0, 0x314: 1, 0xFBC: 0x47724A13, 0x1E4: 0x4100F421, 0x310: 8, 0xF
     "rule, words, message", [("V-40", {0xFB8: 0x88}, "TRCAUTHSTATUS is 0x88"), ("V-44", {0xF00: 1}, "TRCITCTRL.IME")]
 )
 def test_a_unit_that_must_not_be_used(rule: str, words: Dict[int, int], message: str) -> None:
-    """V-40: nothing is allowed to be traced; V-44: it is in integration mode."""
+    """V-40: tracing is not allowed; V-44: integration mode."""
     port = Registers({**_UNIT, **words})
     with pytest.raises(CaptureError, match=message):
         EtmV4Unit(port, 0, Deadline(0.0)).attach()
@@ -502,7 +503,7 @@ def test_what_the_program_tells() -> None:
 
 
 def test_what_help_tells() -> None:
-    """V-46: timestamps of 0; V-47: exceptions are told by what ran before them."""
+    """V-46: timestamps of 0; V-47: exceptions need instructions before them."""
     from gdb_etm.commands.filter import FILTER
     from gdb_etm.commands.options import OPTION_SETTINGS
 

@@ -1,4 +1,4 @@
-"""The trace session with real pyOCD on the simulated board: captures, and what is left behind."""
+"""Real pyOCD on the simulated board: the trace session."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def test_unplugged_while_draining(boards: Any) -> None:
     ],
 )
 def test_deadlines(live: Live, address: int, bits: int, value: int, act: str, message: str) -> None:
-    """Hardware that does not get ready is told in one line, and can be started when it is well again."""
+    """Hardware that is not ready is reported, and starts later."""
     port = Stuck(live.port, {})
     ticks = iter(range(1 << 20))
     path = find_path(live.discover().components)
@@ -337,7 +337,7 @@ def cycle(session: TraceSession, live: Live) -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_anywhere(live: Live, late: bool) -> None:
-    """Interrupted before or after any access, the session can be used on, and leaves no mark."""
+    """Interrupted before or after any access, it restores everything."""
     found = settings(live)
     port = Interrupted(live.port)
     session = TraceSession(replaced(find_path(live.discover().components), port), CORE)
@@ -361,7 +361,7 @@ def test_ctrl_c_anywhere(live: Live, late: bool) -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_in_a_drain(boards: Any, late: bool) -> None:
-    """The newest part is still there, and says that what came before is unknown."""
+    """The newest part is kept, with the older part unknown."""
     live = boards(elf("sort"), etb_size=16 * 1024)
     port = Interrupted(live.port)
     session = TraceSession(replaced(find_path(live.discover().components), port), CORE)

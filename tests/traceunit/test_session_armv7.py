@@ -1,5 +1,4 @@
-"""The trace session on ETMv3 and PTM with real pyOCD on the simulated boards m4 and a9: captures, what is left behind,
-and property tests over options."""
+"""Real pyOCD, property tests: the session on ETMv3 and PTM."""
 
 from __future__ import annotations
 
@@ -169,7 +168,7 @@ def test_resuming_after_the_unit_forgot(board: Board) -> None:
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(options=OPTIONS)
 def test_any_options(board: Board, options: TraceOptions) -> None:
-    """The unit takes what can be planned, and reads back as it was written; the rest is an error that names a field."""
+    """What can be planned reads back; the rest names a field."""
     session = attached(board, board.path)
     try:
         session.start(options)
@@ -182,7 +181,7 @@ def test_any_options(board: Board, options: TraceOptions) -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_anywhere(open_board: Open, late: bool) -> None:
-    """Interrupted before or after any access, the session can be used on, and leaves no mark."""
+    """Interrupted before or after any access, it restores everything."""
     board = open_board("a9")
     found = board.settings()
     port = Interrupted(board.port)

@@ -1,4 +1,4 @@
-"""Data trace in a session of real pyOCD on the simulated Cortex-M7: what is programmed, and what a snapshot keeps."""
+"""Real pyOCD on the Cortex-M7: data trace in a session."""
 
 from __future__ import annotations
 

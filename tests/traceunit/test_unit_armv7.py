@@ -1,5 +1,7 @@
-"""ETMv3 and PTM units driven through a model of their registers that holds to the programming rules (IHI 0014Q, 3.4.3):
-property tests over options, and states worked by hand from the specification."""
+"""Property tests, some worked by hand: ETMv3 and PTM units.
+
+A model of their registers holds to the programming rules (IHI 0014Q, 3.4.3).
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def test_start_and_stop(has: Armv7Capabilities) -> None:
 @settings(deadline=None)
 @given(OPTIONS, st.sampled_from(ALL))
 def test_any_plan_reads_back(options: TraceOptions, has: Armv7Capabilities) -> None:
-    """What can be planned is taken, by the rules, and put back; twice, with another plan in between."""
+    """Each plan is taken and restored; twice, with another in between."""
     registers = Registers(has)
     found = registers.settings()
     unit = unit_on(registers)
@@ -102,7 +104,7 @@ def test_any_plan_reads_back(options: TraceOptions, has: Armv7Capabilities) -> N
 
 @pytest.mark.parametrize("has", [units.M4, units.A15])
 def test_others_put_it_back(has: Armv7Capabilities) -> None:
-    """The process beside GDB carries out ``restoration()`` when GDB is gone, with the unit running."""
+    """The process beside GDB carries out ``restoration()`` with the unit running."""
     registers = Registers(has)
     found = registers.settings()
     unit = unit_on(registers)
@@ -120,7 +122,7 @@ def test_others_put_it_back(has: Armv7Capabilities) -> None:
 
 
 def test_a_unit_that_traced_traces_again() -> None:
-    """Somebody's tracing, found by a debugger that attaches, goes on when it is released."""
+    """Tracing that was found goes on after release."""
     registers = Registers(units.A9)
     registers.words[0] &= ~(PROG | POWER_DOWN)
     registers.words[0x10] &= ~2
@@ -132,7 +134,7 @@ def test_a_unit_that_traced_traces_again() -> None:
 
 
 def test_os_lock() -> None:
-    """Any value but the key unlocks, the key locks again (programming map L784, 8.4)."""
+    """Only the key locks (programming map L784, 8.4)."""
     registers, unit = attached(units.A15, os_locked=True)
     assert not unit.status().os_locked
     unit.release()
@@ -153,7 +155,10 @@ def test_a_lost_plan_is_written_again() -> None:
 
 
 def test_the_start_stop_block_is_as_the_halt_left_it() -> None:
-    """Clearing the programming bit resets it unless it was written (IHI 0014Q, 3.4.4); every "continue" clears it."""
+    """IHI 0014Q, 3.4.4: clearing the programming bit resets an unwritten one.
+
+    Every "continue" clears it.
+    """
     registers, unit = attached(units.A15)
     plan = unit.plan(TraceOptions(stop_at=(0x1000,)), 4096)
     unit.program(plan)
@@ -221,7 +226,7 @@ def test_another_debugger_has_it() -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_anywhere(late: bool) -> None:
-    """Interrupted before or after any access, the unit can be put back as it was found."""
+    """Interrupted before or after any access, the unit is restored."""
     for access in range(1000):
         registers = Registers(units.M4)
         found = registers.settings()

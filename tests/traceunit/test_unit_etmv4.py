@@ -1,5 +1,7 @@
-"""Attaching to an ETMv4 in states that the board is never in, access for access: vectors worked by hand from the
-specification (IHI 0064: 7.2 access permissions, 7.3.49 to 7.3.52 OS Lock and power, 7.3.14 and 7.3.15 claim tags)."""
+"""Vectors worked by hand: attaching to an ETMv4, each access.
+
+States that the board is never in; from IHI 0064: 7.2, 7.3.14 and 7.3.15, 7.3.49 to 7.3.52.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def attached(text: str) -> Replayer:
 
 
 def test_no_power_and_os_lock() -> None:
-    """Power first, for trace registers fault without; then the OS Lock, for they fault while it is locked (L14548)."""
+    """L14548: power first, then the OS Lock; trace registers fault without."""
     assert attached(
         UNLOCK
         + """

@@ -1,4 +1,7 @@
-"""Identification registers of trace units: ETMv4 from the programming map's 5.0, older ones as each says."""
+"""Identification registers of trace units, with their sources.
+
+ETMv4 from the programming map's 5.0.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listings, worked by hand: the layout that the design shows, to the character."""
+"""Listings, worked by hand, to the character."""
 
 from __future__ import annotations
 

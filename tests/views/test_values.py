@@ -1,4 +1,4 @@
-"""Values of the past as text: cases worked by hand from the meaning of their fields."""
+"""Worked by hand: values of the past as text."""
 
 from __future__ import annotations
 

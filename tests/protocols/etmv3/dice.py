@@ -1,4 +1,4 @@
-"""ETMv3 packets at random, whole and sound, that OpenCSD reads as the specification has them."""
+"""Random, valid ETMv3 packets that OpenCSD reads by the specification."""
 
 from __future__ import annotations
 

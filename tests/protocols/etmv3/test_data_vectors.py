@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0014Q, 7.4 and 7.5: loads and stores, each with the instruction that made it."""
+"""Vectors worked by hand from IHI 0014Q, 7.4 and 7.5: transfers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Vectors worked by hand from IHI 0014Q, 7.3.5, and DDI 0337G, 14.5.2 and table 14-8: exceptions of M profile.
+"""Vectors worked by hand from IHI 0014Q, 7.3.5: M-profile exceptions.
+
+Also from DDI 0337G, 14.5.2 and table 14-8.
 
 Branch packets have the alternative address encoding.
 """
@@ -29,7 +31,7 @@ PENDSV = HANDLER + "1c "
 
 
 def run(text: str) -> List[str]:
-    """Decode from the first I-sync packet on, leaving out the two elements that it tells."""
+    """Decode from the first I-sync packet on, without its two elements."""
     found = story(M_PROFILE, PROGRAM, START + text)
     assert found[:2] == ["gap TRACE_ON", "S"]
     return found[2:]

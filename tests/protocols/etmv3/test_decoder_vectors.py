@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 7 of IHI 0014Q (ETMv3): which instructions ran, over small programs.
+"""Vectors worked by hand from IHI 0014Q, chapter 7: executions.
 
 P-headers and branch packets with the original address encoding, of a core with A profile.
 """
@@ -34,7 +34,7 @@ STARTED = ["gap TRACE_ON", "S"]
 
 
 def run(text: str, start: str = THUMB, **options: object) -> List[str]:
-    """Decode from the first I-sync packet on, leaving out the two elements that it tells."""
+    """Decode from the first I-sync packet on, without its two elements."""
     found = story(A_PROFILE._replace(**options), PROGRAM, start + text)
     assert found[:2] == STARTED
     return found[2:]
@@ -386,7 +386,7 @@ CYCLES_THUMB = ASYNC + "70 05 21 01 10 00 00 "
 
 
 def count(text: str, version: int = 5, start: str = CYCLES_THUMB) -> List[str]:
-    """Decode cycle-accurate trace, leaving out gap and context of the first I-sync packet."""
+    """Decode cycle-accurate trace, without the first I-sync's gap and context."""
     config = A_PROFILE._replace(version=version, cycle_accurate=True)
     return [one for one in story(config, PROGRAM, start + text) if one not in STARTED]
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification: IHI 0014Q as in ../shared/spec, 000, 001, 003 and the map's 8.3."""
+"""Vectors worked by hand from IHI 0014Q: the ETMv3 encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property tests: random executions of random programs are encoded; OpenCSD and our decoder must both tell the same."""
+"""Property tests: OpenCSD and our decoder read encoded random executions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Moved(NamedTuple):
 
 
 class Feeder:
-    """Makes up what a walk does not say: failed conditions, loads and stores, instructions that are cancelled.
+    """Makes up failed conditions, transfers and cancelled instructions of a walk.
 
     :param encoder: Is told of it all.
     :param program: What runs.
@@ -101,7 +101,7 @@ class Feeder:
 def record(
     seed: int, view: Optional[View] = None, data: Optional[DataConfig] = None, cancels: bool = False
 ) -> Tuple[RandomProgram, RawCapture, List[Event], Feeder]:
-    """Walk through a program with the unit configured at random; return program, capture and what is traced."""
+    """Trace a random walk; return program, capture and traced steps."""
     dice = random.Random(seed)
     program = RandomProgram(seed)
     accurate = dice.random() < 0.4
@@ -139,7 +139,7 @@ def record(
 
 
 def seen(steps: List[Step], view: View) -> List[Event]:
-    """Return what passes a filter; an exception is told with the instruction before it."""
+    """Return what passes a filter; exceptions go with the instruction before."""
     found: List[Event] = []
     active = False
     for step in steps:
@@ -160,7 +160,7 @@ def truth(step: Step) -> Event:
 
 
 def listed(program: RandomProgram, folder: str) -> Tuple[List[Event], List[bool]]:
-    """Return what OpenCSD tells, instruction by instruction, and which conditions it says failed."""
+    """Return OpenCSD's instructions, and which conditions it says failed."""
     found: List[Event] = []
     failed: List[bool] = []
     for item in list_execution(folder):
@@ -175,7 +175,7 @@ def listed(program: RandomProgram, folder: str) -> Tuple[List[Event], List[bool]
 
 
 def untold(real: List[Event]) -> List[Event]:
-    """Return events as OpenCSD tells them: it does not say where exceptions return to."""
+    """Return events without return addresses, as OpenCSD has them."""
     return [(each[0], each[1], None) if isinstance(each, tuple) else each for each in real]
 
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification: what each of the 256 first bytes opens (IHI 0014Q, table 7.1)."""
+"""Vectors worked by hand from IHI 0014Q, table 7.1: first bytes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def matching(pattern: str) -> Set[int]:
 
 
 def tagged(pattern: str) -> Set[int]:
-    """List the bytes that a pattern with a tag stands for; tag 0 is none."""
+    """List the bytes of a pattern with a tag; 0 is none."""
     first = 7 - pattern.index("T")
     return {byte for byte in matching(pattern) if byte >> first - 1 & 3}
 

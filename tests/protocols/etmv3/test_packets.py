@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification: every packet, its length and its fields.
+"""Vectors worked by hand from the specification: packets and their fields.
 
 Sources: IHI 0014Q as in shared/spec, 000 (I-sync), 001 (Normal data) and 003 (Cycle count); for the rest table 7.1 and
 the packets' own sections (7.3 to 7.7), whose encodings are in section 8.3 of the protocol map; exceptions of ARMv7-M

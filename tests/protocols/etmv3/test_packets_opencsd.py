@@ -1,4 +1,4 @@
-"""A differential run against OpenCSD's trc_pkt_lister: packets of all kinds in random order, listed by both.
+"""Differential run against OpenCSD's trc_pkt_lister: random packets.
 
 What is compared is where packets begin, and all that both tell.  Left out is what Debian's 1.3.3 reads otherwise, and
 why the text of the specification is followed instead:

@@ -264,7 +264,7 @@ SOURCES += [("TC2", trace_id, WIDE) for trace_id in ("10", "11", "12")]
 
 @pytest.mark.parametrize("name, trace_id, layout", SOURCES)
 def test_captured_packets_are_written_as_the_hardware_did(name: str, trace_id: str, layout: Layout) -> None:
-    """Branch addresses, I-sync packets and exceptions of real units: as few bytes, and the same ones."""
+    """Branch addresses, I-sync packets and exceptions have the same bytes."""
     written = Written(layout)
     seen: Dict[str, int] = {}
     state = IsaState.THUMB

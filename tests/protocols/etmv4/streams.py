@@ -1,4 +1,4 @@
-"""Streams written as hexadecimal text, decoded to lines that a person can compare with the specification's tables."""
+"""Streams in hexadecimal text, decoded to readable lines."""
 
 from __future__ import annotations
 

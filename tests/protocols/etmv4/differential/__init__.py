@@ -1,1 +1,1 @@
-"""Random programs, executions and trace units for the differential and robustness tests, and for scripts/fuzz."""
+"""Random programs, executions and trace units, also for scripts/fuzz."""

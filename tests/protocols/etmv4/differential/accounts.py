@@ -1,4 +1,4 @@
-"""What is told of an execution, by us and by OpenCSD, in the words of the truth."""
+"""Accounts of an execution, ours and OpenCSD's, in common words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Account(NamedTuple):
 
 
 def essence(facts: Sequence[Fact]) -> List[Fact]:
-    """Leave out what may be told or not: a gap right after a gap, and what is only known from what comes after it."""
+    """Leave out optional facts.
+
+    These are a gap right after a gap, and what is only known from later trace.
+    """
     found: List[Fact] = []
     for fact in facts:
         if fact != ON or found[-1:] != [ON]:

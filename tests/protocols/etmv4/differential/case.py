@@ -1,4 +1,4 @@
-"""One case: how a trace unit is configured and what happens to it; everything follows from these values."""
+"""One case: a unit's configuration and all that happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs in T32, A32 and A64: what a decoder reads from memory, and what each instruction really is.
+"""Random programs in T32, A32 and A64, with each instruction's kind.
 
 The generator knows what it made, so the decoder's own classification of instructions is tested too.
 """
@@ -95,7 +95,7 @@ class _Set:
         raise NotImplementedError
 
     def fallback(self, size: int) -> bytes:
-        """Give a plain instruction of a size: as long as the branch that cannot be made."""
+        """Return a plain instruction as long as an impossible branch."""
         raise NotImplementedError
 
     def _fixed(self, kind: str, body: bytes, link: bool = False, conditional: bool = False) -> List[_Shape]:
@@ -276,7 +276,7 @@ class RandomCode:
         return spot in self._instructions
 
     def size(self, spot: Spot) -> int:
-        """Give the size of the instruction at a spot; where there is none, of the smallest."""
+        """Return the instruction size at a spot, or the smallest size."""
         found = self._instructions.get(spot)
         return 2 if found is None else found.size
 

@@ -1,4 +1,4 @@
-"""P0 elements as a unit traces them, and what an analyzer knows of where the execution is before and after each."""
+"""P0 elements, and what an analyzer knows around each."""
 
 from __future__ import annotations
 

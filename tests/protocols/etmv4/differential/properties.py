@@ -1,4 +1,4 @@
-"""What must hold whatever the bytes are: nothing fails, nothing is lost, nothing impossible is claimed."""
+"""Invariants for any bytes: nothing fails, is lost, or impossible."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def check_data_stream(config: Etmv4Config, data: bytes, cuts: Sequence[int]) -> 
 
 
 def check_recovery(case: Case, flips: Sequence[Tuple[int, int]]) -> None:
-    """Change bits of a unit's stream: after that all is right again, and nothing impossible is claimed meanwhile.
+    """Change bits of a stream; later trace must decode correctly.
 
     :param case: What is recorded; it has to synchronise.
     :param flips: Where, in thousandths of the stream, and which bits.
@@ -130,7 +130,7 @@ def _skipped(packets: Sequence[Packet]) -> int:
 
 
 def check_code(found: Sequence[Element], program: Program) -> None:
-    """Check that what is claimed to have run is code, instruction by instruction."""
+    """Check that claimed instructions are code."""
     for _, element in found:
         if not isinstance(element, Range):
             continue
@@ -144,7 +144,7 @@ def check_code(found: Sequence[Element], program: Program) -> None:
 
 
 def check_possible(found: Sequence[Element], code: RandomCode, packets: Sequence[Packet], config: Etmv4Config) -> None:
-    """Check that the program can have run as claimed, between one gap and the next.
+    """Check that the program can have run so between gaps.
 
     Every range is code that begins where the one before it leads: behind it, at the target of its branch, or, where
     that is not in the program, at an address that a packet told or behind a call that ran.  Within it there is no
@@ -217,7 +217,7 @@ def _ran(element: Range, code: RandomCode, blocks: Blocks, known: Set[Spot], wai
 
 
 def count_calls(work: Callable[[], object]) -> int:
-    """Count the Python functions that are called in the course of some work."""
+    """Count the Python function calls of some work."""
     count = 0
 
     def see(frame: FrameType, event: str, argument: object) -> None:

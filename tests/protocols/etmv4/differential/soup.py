@@ -1,4 +1,4 @@
-"""Streams that no unit would write: well-formed packets of every kind in random order, and any bytes."""
+"""Streams of well-formed packets in random order, and any bytes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Stream(NamedTuple):
         return code_of(self.unit, self.seed)
 
     def program(self) -> Program:
-        """Give the program as the decoder takes it; where branch futures are traced half of it is any bytes."""
+        """The decoder's program; with branch futures, half of it random."""
         images = [MemoryImage(base, piece, "code") for base, piece in self.code().images]
         if self.config.futures:
             images[0] = images[0]._replace(data=_wild(random.Random(self.seed), len(images[0].data)))

@@ -1,4 +1,4 @@
-"""A trace unit with speculation: P0 elements in, packets out, and the truth that an analyzer has to find in them.
+"""A speculating trace unit: P0 elements in, packets and truth out.
 
 It keeps what an analyzer knows (IHI 0064, chapter 5), so that it can leave out what can be inferred and tell again what
 a Cancel made the analyzer forget.
@@ -63,7 +63,7 @@ class Unit:
 
     @property
     def returned(self) -> bool:
-        """Whether the last committed P0 element is an exception return, or had one after it."""
+        """Whether an exception return is the last fact that was committed."""
         return self.committed > 0 and self.elements[self.committed - 1].facts[-1:] == [EXCEPTION_RETURN]
 
     def committable(self) -> int:
@@ -71,7 +71,7 @@ class Unit:
         return min(self.limits + [len(self.elements)]) - self.committed
 
     def room(self) -> int:
-        """How many P0 elements can follow before one has to be committed that must not be."""
+        """How many P0 elements can follow before a forbidden commit."""
         return self.case.max_speculation - (len(self.elements) - min(self.limits + [len(self.elements)]))
 
     def _add(self, element: Element) -> None:
@@ -90,7 +90,7 @@ class Unit:
             self.committed += elements
 
     def cancel(self, elements: int, mispredict: bool) -> None:
-        """Cancel the youngest elements; perhaps the last that is left then changes its direction, in one packet."""
+        """Cancel the youngest elements, perhaps with a mispredict in one packet."""
         if elements:
             oldest = self.elements[-elements]
             self.events = list(takewhile(lambda fact: fact == ON, oldest.facts))
@@ -223,7 +223,7 @@ class Unit:
     # Where execution is.
 
     def arrive(self, spot: Spot, setting: Setting) -> None:
-        """Make sure that an analyzer knows where the next instruction is and in which context."""
+        """Make sure that an analyzer knows the next address and context."""
         if self._delayed:
             if self._known.place == spot and self._known.setting == setting:
                 return
@@ -312,7 +312,7 @@ class Unit:
         self._told_at = None
 
     def lose(self, overflow: bool) -> None:
-        """Lose the uncommitted elements, by an overflow or a discard, and begin again."""
+        """Lose the uncommitted elements by overflow or discard; begin again."""
         self._flush()
         self._put(packets.OVERFLOW if overflow else rare_packets.DISCARD)
         del self.elements[self.committed :]
@@ -333,7 +333,10 @@ class Unit:
         self.times.append((self._time, cycles))
 
     def account(self, commits: int) -> None:
-        """Write a cycle count, which commits in commit mode 0 and comes after a Commit in mode 1."""
+        """Write a cycle count; in mode 0 it commits.
+
+        In commit mode 1 it comes after a Commit.
+        """
         threshold = self.case.threshold
         assert threshold is not None
         if self.case.commit_mode or self.case.portable:

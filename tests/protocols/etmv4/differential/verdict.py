@@ -1,4 +1,4 @@
-"""Comparing what is told of a case with the truth, and us with OpenCSD."""
+"""Compares a case's results with the truth, and with OpenCSD."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 4
 
 
 def check_truth(case: Case) -> None:
-    """Play a case and compare what we make of it with what happened.
+    """Play a case; compare our result with the truth.
 
     :raises AssertionError: When they differ.
     """
@@ -25,7 +25,7 @@ def check_truth(case: Case) -> None:
 
 
 def check_opencsd(case: Case) -> None:
-    """Play a case and compare what OpenCSD and we make of it with what happened, and with each other.
+    """Play a case; compare OpenCSD, our result and the truth.
 
     :raises AssertionError: When they differ.
     """

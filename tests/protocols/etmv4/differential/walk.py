@@ -1,4 +1,4 @@
-"""A random execution of a random program, past a trace unit: on the right path and, as processors do, on wrong ones."""
+"""A random execution past a trace unit, with speculative wrong paths."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Walk:
         self._since_sync = 0
 
     def run(self) -> None:
-        """Walk the whole way, from a synchronisation point to the end of the stream."""
+        """Walk from a synchronisation point to the end of the stream."""
         unit, case = self._unit, self._case
         unit.synchronise()
         unit.trace_on()
