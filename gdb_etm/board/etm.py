@@ -19,8 +19,10 @@ from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, TraceUnit
 from gdb_etm.board.units import UnitModel, equipped
 from gdb_etm.board.viewinst import SSSTATUS, VICTLR
 from gdb_etm.protocols.encode.instructions import ReadCode, Region
-from gdb_etm.protocols.etmv4.encode.data import Transfer
-from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, DataConfig, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.config import DataConfig, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.data import BusTransfer
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
+from gdb_etm.protocols.etmv4.encode.path import NO_EXECUTION
 from gdb_etm.protocols.etmv4.encode.speculation import Setup
 
 _PRGCTLR = 0x004
@@ -178,7 +180,7 @@ class Etmv4Device(TraceUnit[Encoder]):
         if self._encoder is not None:
             self._encoder.request_sync()
 
-    def _stacked(self, accesses: Sequence[BusAccess]) -> Tuple[Transfer, ...]:
+    def _stacked(self, accesses: Sequence[BusAccess]) -> Tuple[BusTransfer, ...]:
         return () if self._logic is None else _traced(self._logic.stacked(accesses))
 
     def _set_handler(self, handler: bool) -> None:
@@ -304,7 +306,7 @@ def _conditional(configuration: int) -> int:
     return 0 if 4 <= value <= 6 else value
 
 
-class _Transfers(Mapping[int, Sequence[Transfer]]):
+class _Transfers(Mapping[int, Sequence[BusTransfer]]):
     """The traced accesses of instructions, decided in order on demand."""
 
     def __init__(self, logic: Logic, addresses: Sequence[int], accesses: Accesses) -> None:
@@ -312,7 +314,7 @@ class _Transfers(Mapping[int, Sequence[Transfer]]):
         self.__addresses = addresses
         self.__accesses = accesses
 
-    def __getitem__(self, index: int) -> Sequence[Transfer]:
+    def __getitem__(self, index: int) -> Sequence[BusTransfer]:
         return _traced(self.__logic.data(self.__addresses[index], self.__accesses[index]))
 
     def __iter__(self) -> Iterator[int]:
@@ -322,8 +324,8 @@ class _Transfers(Mapping[int, Sequence[Transfer]]):
         return len(self.__accesses)
 
 
-def _traced(accesses: Sequence[BusAccess]) -> Tuple[Transfer, ...]:
+def _traced(accesses: Sequence[BusAccess]) -> Tuple[BusTransfer, ...]:
     # Of several transfers of an instruction all lie one after the other but the success of a store-exclusive, which has
     # no address of its own; that of one whose predecessor is not traced does not follow from anything.
     orders = [each.order for each in accesses]
-    return tuple(Transfer(each.address, each.value, each.order, each.order - 1 in orders) for each in accesses)
+    return tuple(BusTransfer(each.address, each.value, each.order, each.order - 1 in orders) for each in accesses)

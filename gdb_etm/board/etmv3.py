@@ -30,7 +30,7 @@ from gdb_etm.board.trace_enable import Input, TraceEnable
 from gdb_etm.board.units_etmv3 import Etmv3Model
 from gdb_etm.program.isa import Insn, InstructionKind
 from gdb_etm.protocols.encode.instructions import ReadCode
-from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig
 from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
 
 # ETMCR.
@@ -101,7 +101,7 @@ class Etmv3Device(Armv7Device[Encoder]):
         """Take executed instructions, what they loaded and stored, and whose condition failed."""
         if self._encoder is None:
             return
-        transfers: Dict[int, Sequence[Transfer]] = {}
+        transfers: Dict[int, Sequence[BusTransfer]] = {}
         for index, found in accesses.items():
             exclusive = decode(self._read_code(addresses[index]), 0).is_store_exclusive()
             # Whether it took place is reported only when it did not.
@@ -178,8 +178,8 @@ class Etmv3Device(Armv7Device[Encoder]):
         self._suppression.pass_bytes(len(data))
 
 
-def _traced(accesses: Sequence[BusAccess]) -> Sequence[Transfer]:
-    return tuple([Transfer(each.address, each.size, each.value, each.store) for each in accesses])
+def _traced(accesses: Sequence[BusAccess]) -> Sequence[BusTransfer]:
+    return tuple([BusTransfer(each.address, each.size, each.value, each.store) for each in accesses])
 
 
 def _cycles(insn: Insn, ran: bool) -> int:

@@ -1,4 +1,4 @@
-"""CoreSight formatter frames: taking a shared trace buffer apart into one byte stream per trace ID.
+"""Deformatter of CoreSight frames: one byte stream for each trace ID.
 
 Ref: Arm CoreSight Architecture Specification v3.0 (IHI 0029E), chapter D4 "Trace Formatter".
 
@@ -55,7 +55,7 @@ class _Parts:
 
 
 class Stream:
-    """The bytes of one trace ID, and where in the buffer each of them lies."""
+    """The bytes of one trace ID, and their offsets in the buffer."""
 
     def __init__(self, trace_id: int) -> None:
         # ATB trace ID, 0x01 to 0x6F.
@@ -81,7 +81,7 @@ class Stream:
         self._size += len(data)
 
     def offset_of(self, position: int) -> int:
-        """Tell the buffer offset of the stream's byte number ``position`` (from 0, up to its length)."""
+        """Give the buffer offset of the stream's byte at ``position``, from 0."""
         index = bisect_right(self._begins, position) - 1
         if index < 0:
             return position
@@ -113,7 +113,10 @@ class Deformatter:
         self._frames = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the buffer; a frame that is not whole waits for more."""
+        """Take the next bytes of the buffer.
+
+        A frame that is not whole waits for more.
+        """
         if self._rest:
             data = self._rest + data
         frames = len(data) // FRAME

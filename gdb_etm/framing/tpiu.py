@@ -1,4 +1,4 @@
-"""Formatter frames in the stream of a trace port: taking the synchronisation packets out.
+"""Formatter frames in a trace port's stream: synchronisation packets removed.
 
 Ref: Arm CoreSight Architecture Specification v3.0 (IHI 0029E), D4.3 "Frame synchronization".
 
@@ -36,7 +36,7 @@ class TpiuFrames:
         self._offsets: List[int] = []
 
     def offset_of(self, position: int) -> int:
-        """Tell the offset in the port's stream of byte number ``position`` of :attr:`data`."""
+        """Give the offset in the port's stream of byte ``position`` of :attr:`data`."""
         index = bisect_right(self._positions, position) - 1
         if index < 0:
             return position
@@ -60,13 +60,16 @@ class TpiuFrames:
 
 
 def without_trailers(buffer: bytes) -> bytes:
-    """Take the probe's own bytes out of a DSTREAM's blocks; :func:`with_trailers` maps offsets back."""
+    """Remove the probe's own bytes from a DSTREAM's blocks.
+
+    :func:`with_trailers` maps offsets back.
+    """
     size = _BLOCK - _TRAILER
     return b"".join([buffer[at : at + size] for at in range(0, len(buffer), _BLOCK)])
 
 
 def with_trailers(offset: int) -> int:
-    """Tell the offset in a DSTREAM's blocks of a byte of the stream in them."""
+    """Give the offset in a DSTREAM's blocks of a stream's byte."""
     return offset + offset // (_BLOCK - _TRAILER) * _TRAILER
 
 

@@ -14,7 +14,7 @@ from gdb_etm.program.isa import Isa, is_wide
 
 
 class Access(IntFlag):
-    """What an instruction does to memory."""
+    """The memory accesses of an instruction: loads, stores."""
 
     NONE = 0
     LOAD = 1
@@ -44,7 +44,7 @@ _T16 = tuple(Access(value) for value in _t16_table())
 
 
 def accesses(code: bytes, index: int, isa: Isa) -> Access:
-    """Tell whether an instruction loads or stores.
+    """Return whether an instruction loads or stores.
 
     :param code: Program bytes.
     :param index: Index of the instruction in ``code``; NONE where fewer bytes are left than it needs.

@@ -1,4 +1,6 @@
-"""Barriers and changes of Thumb's state: instructions that are no branches, and that a PTM may trace.
+"""Barriers and changes of Thumb's state: instructions a PTM may trace.
+
+None of them is a branch.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), tables 2.2 and 2.3;
 encodings are those of the ARMv7-A ARM (A8.8 and A9.3).
@@ -12,7 +14,7 @@ _DSB, _DMB = 4, 5
 
 
 def is_barrier(code: bytes, isa: Isa) -> bool:
-    """Tell whether an instruction is DMB or DSB, their CP15 forms included.
+    """Return whether an instruction is DMB or DSB, their CP15 forms included.
 
     :param code: The instruction's bytes.
     """
@@ -30,10 +32,13 @@ def is_barrier(code: bytes, isa: Isa) -> bool:
 
 
 def is_enterx(code: bytes) -> bool:
-    """Tell whether a T32 instruction is ENTERX, which makes Thumb state ThumbEE."""
+    """Return whether a T32 instruction is ENTERX, which makes Thumb state ThumbEE."""
     return code[:2] == b"\xbf\xf3" and len(code) == 4 and code[3] & 0xD0 == 0x80 and code[2] & 0xF0 == 0x10
 
 
 def is_leavex(code: bytes) -> bool:
-    """Tell whether a T32 instruction is LEAVEX, which does nothing in Thumb state."""
+    """Return whether a T32 instruction is LEAVEX.
+
+    It does nothing in Thumb state.
+    """
     return code[:2] == b"\xbf\xf3" and len(code) == 4 and code[3] & 0xD0 == 0x80 and code[2] & 0xF0 == 0x00

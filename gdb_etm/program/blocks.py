@@ -1,4 +1,7 @@
-"""Basic blocks: straight runs of instructions up to the next one that a trace unit reports."""
+"""Basic blocks: instructions up to the next one that is reported.
+
+Which instructions a trace unit reports depends on its configuration.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,10 @@ class Blocks:
         return words
 
     def instruction(self, address: int, isa: Isa) -> Optional[Insn]:
-        """Decode the instruction at ``address``; None where there is no code, or no instruction can begin."""
+        """Decode the instruction at ``address``.
+
+        None where there is no code, or no instruction can begin.
+        """
         if not is_aligned(address, isa):
             return None
         start, data = self._piece
@@ -175,7 +181,10 @@ class Blocks:
         return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
     def before(self, address: int, isa: Isa, future: Future) -> Block:
-        """Give the block at ``address`` while a branch future is in effect: it may end at that one's branch point."""
+        """Give the block at ``address`` while a branch future is in effect.
+
+        It may end at that one's branch point.
+        """
         block = self.at(address, isa)
         ends = block.end - (block.last.size if block.last is not None else 0)
         if future.end < address or ends < future.end:
@@ -187,7 +196,7 @@ class Blocks:
         return Block(address, future.end, walked.instructions, isa, BlockEnd.BRANCH, branch, future.size)
 
     def always_taken(self, block: Block) -> bool:
-        """Tell whether the branch at a block's end is taken whenever it runs.
+        """Return whether a block's last branch is taken whenever it runs.
 
         Not said of what goes on with the next instruction either way, nor of what branch futures imply.
         """

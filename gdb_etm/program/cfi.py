@@ -1,4 +1,4 @@
-"""Call frame information: where a function's frame is at each of its instructions, and what is kept in it.
+"""Call frame information: frames and saved registers, instruction by instruction.
 
 Ref: DWARF Debugging Information Format, version 5, 6.4 (.debug_frame; .eh_frame is a variant); DWARF for the Arm
 Architecture (AADWARF32) for register numbers and for what a register without a rule means.
@@ -42,7 +42,7 @@ _A32_MOVES = ((0x0FFF0000, 0x092D0000), (0x0FFFF000, 0x024DD000), (0x0FFF0FFF, 0
 
 
 class FrameRow(NamedTuple):
-    """Call frame information at one instruction (DWARF 5, 6.4): where the frame is and what is kept in it."""
+    """Call frame information at one instruction (DWARF 5, 6.4)."""
 
     # The canonical frame address is this register (0 to 15) plus ``offset``.
     register: int
@@ -77,7 +77,10 @@ class CallFrames:
         return len(self._functions)
 
     def row(self, address: int) -> Optional[FrameRow]:
-        """Give what is told of the moment before the instruction at ``address`` runs; None when nothing is."""
+        """Give the row for the moment before an instruction runs.
+
+        None when the file has none for ``address``.
+        """
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._functions[at].end:
             return None
@@ -89,7 +92,10 @@ class CallFrames:
         return rows[place] if place >= 0 else None
 
     def function(self, address: int) -> Optional[Tuple[int, int]]:
-        """Give where the function with an address begins, and where it ends; None when nothing is told of any."""
+        """Give a function's first address and its end, by any address.
+
+        None when no call frame information covers it.
+        """
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._functions[at].end:
             return None
@@ -153,7 +159,9 @@ def _a32_moves_stack(code: bytes) -> bool:
 
 
 def load_frames(paths: Sequence[str]) -> CallFrames:
-    """Read the call frame information of ELF files for 32-bit Arm; others have none to give.
+    """Read the call frame information of ELF files for 32-bit Arm.
+
+    Other files give none.
 
     :raises ImageError: When a file cannot be read.
     """

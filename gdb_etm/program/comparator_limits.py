@@ -1,4 +1,4 @@
-"""Places in a T32 program where a comparator of instruction addresses may miss.
+"""T32 instructions that a comparator of instruction addresses may miss.
 
 IHI 0064, 4.2.4 (single address comparators) and 3.7.4 (SG); for such a place there is a better one beside it.
 """
@@ -19,7 +19,7 @@ _FARTHEST = 1 << 16  # bytes from a function's first instruction that are walked
 
 
 def doubt_of(read: ReadBytes, address: int, entry: Optional[int] = None) -> str:
-    """Say why a comparator of an instruction's address may not see it; empty where it does.
+    """Explain why a comparator may miss an instruction; empty when it cannot.
 
     :param address: Of the instruction.
     :param entry: The first instruction of its function, which tells where instructions begin; None: unknown.

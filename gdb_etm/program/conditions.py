@@ -1,4 +1,4 @@
-"""Which instructions are conditional and which set the condition flags, by encoding masks.
+"""Conditional instructions, and those that set flags, by encoding masks.
 
 A unit that traces conditional instructions that are no branches leaves it to the analyser to find them (IHI 0064,
 appendices F.3 and F.4).  Encodings are those of the Armv8-M ARM (C2.2 to C2.4) and the A-profile ARM (F3.1, F4.1 and
@@ -21,7 +21,7 @@ FLAGS_NEEDED: Tuple[int, ...] = (Z, Z, C, C, N, N, V, V, C | Z, C | Z, N | V, N 
 
 
 def holds(condition: int, flags: int) -> bool:
-    """Tell whether a condition code holds.
+    """Return whether a condition code holds.
 
     :param condition: 0 (EQ) to 15.
     :param flags: N, Z, C and V in bits 3 to 0.
@@ -41,7 +41,7 @@ def holds(condition: int, flags: int) -> bool:
 
 
 def enters_it_block(half: int) -> bool:
-    """Tell whether a 16-bit T32 instruction is IT."""
+    """Return whether a 16-bit T32 instruction is IT."""
     return half & 0xFF00 == 0xBF00 and bool(half & 0xF)
 
 
@@ -51,7 +51,9 @@ def next_it_state(state: int) -> int:
 
 
 def condition(code: bytes, index: int, isa: Isa, it_state: int) -> int:
-    """Give the condition code that decides what an instruction does; branches are for the caller to leave out.
+    """Give an instruction's condition code.
+
+    Branches are for the caller to leave out.
 
     :param code: Program bytes with the whole instruction.
     :param index: Index of the instruction in ``code``.
@@ -96,7 +98,9 @@ def _a64_condition(word: int) -> int:
 
 
 def sets_flags(code: bytes, index: int, isa: Isa, it_state: int) -> bool:
-    """Tell whether an instruction may update the condition flags, even when its condition fails (appendix F.4).
+    """Return whether an instruction may update the condition flags.
+
+    Even one whose condition fails counts (appendix F.4).
 
     Returns from exceptions do so too; on M-profile they cannot be told by their encoding.
 

@@ -1,4 +1,6 @@
-"""Functions that the linker dropped where a program has memory at 0, the address that they all have then.
+"""Functions that the linker dropped, in programs with memory at 0.
+
+Address 0 is what they all have then.
 
 Ref: DWARF Debugging Information Format, version 5, 6.2.4 (the header of a line-number program) and 6.2.5 (its opcodes);
 System V ABI, chapter 4 (section headers).
@@ -30,7 +32,7 @@ class _Unit(NamedTuple):
 
 
 def dropped_end(elf: Any) -> int:
-    """Give the address before which lines of dropped functions lie among those of code that is there.
+    """Give the address below which line numbers are of dropped functions.
 
     Lines are not read for it: only the sequences that begin at 0 are followed, each to its end.
 
@@ -54,7 +56,7 @@ def dropped_end(elf: Any) -> int:
 
 
 def without_dropped(path: str) -> Optional[bytes]:
-    """Make a copy of an ELF file in which GDB does not see what the linker dropped.
+    """Copy an ELF file without the debug information of dropped functions.
 
     To GDB the address 0 is that of a dropped function unless a section is loaded there; in the copy it begins later.
 

@@ -1,4 +1,6 @@
-"""Opens ELF files: what is wrong with one, whatever it is, is one line with its name.
+"""The opener of ELF files: every error is one line.
+
+The line names the file.
 
 pyelftools believes what a file says: of one that is cut, changed or made to do harm it raises errors of any kind.
 """
@@ -46,7 +48,7 @@ def open_elf(path: str, what: str = "is not a readable ELF file") -> Iterator[An
 
 
 def profile_of(path: str) -> str:
-    """Tell which architecture profile an ELF file was built for.
+    """Find the architecture profile of an ELF file.
 
     :param path: The ELF file.
     :returns: ``"A"``, ``"R"`` or ``"M"``; ``""`` where it does not say, or cannot be read.
@@ -65,7 +67,7 @@ def profile_of(path: str) -> str:
 
 @contextmanager
 def readable(path: str, what: str) -> Iterator[None]:
-    """Make an :class:`ImageError` of whatever is raised in the ``with`` block, where pyelftools reads.
+    """Turn errors of pyelftools in the ``with`` block into :class:`ImageError`.
 
     :param path: The file.
     :param what: What is said of a file that cannot be read.
@@ -81,7 +83,10 @@ def readable(path: str, what: str) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Say in one line what an error of a library says, and of what kind it is where it says little."""
+    """Describe a library's error in one line.
+
+    Its class is named where its text says little.
+    """
     words = " ".join(str(error).split())
     return words if " " in words else "%s %s" % (type(error).__name__, words) if words else type(error).__name__
 

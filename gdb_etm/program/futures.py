@@ -1,4 +1,6 @@
-"""Branch future instructions of Armv8.1-M: they announce a branch that takes the place of a later instruction.
+"""Branch future instructions of Armv8.1-M.
+
+One announces a branch that takes the place of a later instruction.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), C2.4, BF, BFX, BFL, BFLX and BFCSEL; Arm IHI 0064, 5.2.5.
 """

@@ -1,4 +1,7 @@
-"""Program memory as decoding needs it: bytes by address, from ELF files, dumps or the target."""
+"""Program memory for decoding: bytes by address.
+
+They come from ELF files, dumps or the target.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ class Program:
 
     @property
     def pieces(self) -> Sequence[Tuple[int, bytes]]:
-        """The memory without overlaps: where each piece begins and its bytes, in address order."""
+        """The memory without overlaps: addresses and bytes, in address order."""
         return self._pieces
 
     def piece_at(self, address: int) -> Optional[Tuple[int, bytes]]:
-        """Find the piece of memory that holds ``address``: its start and bytes, or None."""
+        """Find the piece with ``address``: its start and bytes, or None."""
         index = bisect_right(self._starts, address) - 1
         if index < 0:
             return None
@@ -47,7 +50,7 @@ class Program:
         return b"".join(parts)
 
     def identity(self) -> Tuple[Tuple[int, bytes], ...]:
-        """Everything in it: equal programs have equal identities, and those have equal hashes."""
+        """All pieces, hashable: equal programs have equal identities."""
         return tuple(self._pieces)
 
 
@@ -75,7 +78,7 @@ def load_elf(path: str) -> List[MemoryImage]:
 
 
 def load_constants(path: str, code: bool = False) -> List[MemoryImage]:
-    """Read what an ELF file says does not change while the program runs: sections that are not writable.
+    """Read the sections of an ELF file that are not writable.
 
     A file without section headers tells by its segments.
 

@@ -1,4 +1,4 @@
-"""What each instruction does to the flow of control, by encoding masks.
+"""Effect of each instruction on the flow of control, by encoding masks.
 
 This is the hot path of decoding, so it only answers what a trace decoder asks: how long is the
 instruction, is it one that trace units report (a P0 instruction, ETMv4 IHI 0064 appendix F), and
@@ -20,7 +20,7 @@ class Isa(IntEnum):
 
 
 class InstructionKind(IntEnum):
-    """What an instruction means to a trace decoder."""
+    """The meaning of an instruction to a trace decoder."""
 
     # Goes on with the next instruction and is not reported.
     OTHER = 0
@@ -75,7 +75,10 @@ def _signed(value: int, bits: int) -> int:
 
 
 def is_wide(halfword: int) -> bool:
-    """Tell whether a T32 instruction that begins with ``halfword`` is 4 bytes long (Armv8-M ARM, C2.2)."""
+    """Return whether a T32 instruction has 4 bytes, by its first halfword.
+
+    Armv8-M ARM, C2.2.
+    """
     return halfword >= 0xE800
 
 
@@ -262,7 +265,7 @@ def decode_a64(address: int, word: int) -> Insn:
 
 
 def is_unconditional(word: int, isa: Isa) -> bool:
-    """Tell whether a branch is taken whenever it runs, unless an IT block has it.
+    """Return whether a branch is taken whenever it runs, IT blocks aside.
 
     :param word: The branch, four bytes from where it begins: of a 16-bit one the upper half means nothing.
     """
@@ -282,7 +285,7 @@ def is_unconditional(word: int, isa: Isa) -> bool:
 
 
 def is_aligned(address: int, isa: Isa) -> bool:
-    """Tell whether an instruction can begin at an address."""
+    """Return whether an instruction can begin at an address."""
     return not address & (1 if isa is _T32_STATE else 3)
 
 
@@ -313,7 +316,7 @@ _NOT_PLAIN_A32 = bytes(not size for size in _PLAIN_A32)
 
 
 def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
-    """Step over instructions that are certainly of kind OTHER, by one table look-up each.
+    """Step over instructions certainly of kind OTHER, one table look-up each.
 
     :param data: Program bytes.
     :param index: Index of an instruction in ``data``.
@@ -335,5 +338,10 @@ def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
 
 
 def not_plain(data: bytes, isa: Isa) -> bytes:
-    """Mark the words of A32 or A64 code, from the first on: 0 where :func:`skip_plain` steps over one, else 1."""
+    """Mark each A32 or A64 word: 0 when plain, else 1.
+
+    Plain is what :func:`skip_plain` steps over.
+
+    Plain is what :func:`skip_plain` steps over.
+    """
     return data[3::4].translate(_NOT_PLAIN_A64 if isa is _A64_STATE else _NOT_PLAIN_A32)

@@ -1,4 +1,6 @@
-"""What of an ELF file's debug information is of code that is there: linkers leave that of dropped code behind.
+"""Debug information of an ELF file, restricted to code that exists.
+
+Linkers keep that of functions which they dropped.
 
 GNU ld gives functions that it drops (``--gc-sections``, other copies of a template) the address 0; LLD gives them the
 highest addresses (DWARF 5, 2.17.4, calls it a tombstone).  Where code is loaded at 0 too, the symbol table decides.
@@ -28,21 +30,30 @@ class LoadedElf:
         self.at_zero = {name: size for name, size in there.items() if self.has_code_at_zero and not is_mapping(name)}
 
     def holds(self, address: int) -> bool:
-        """Tell whether an address is in it."""
+        """Return whether an address is in it."""
         return any(start <= address < end for start, end in self.filled)
 
     def holds_code(self, start: int, size: int) -> bool:
-        """Tell whether what is told of ``size`` bytes from ``start`` is told of code that is there."""
+        """Return whether there is code in ``size`` bytes from ``start``.
+
+        Where there is not, debug information of that range is of a dropped function.
+        """
         return self.holds(start) and (start != 0 or size in self.at_zero.values())
 
 
 def is_name_of(symbol: str, function: str) -> bool:
-    """Tell whether a symbol is of a function: its own, or of a copy or part such as ``name.constprop.0``."""
+    """Return whether a symbol is of a function, or of its copy.
+
+    A copy or a part has a name such as ``name.constprop.0``.
+    """
     return symbol == function or symbol.startswith(function + ".")
 
 
 def is_mapping(name: str) -> bool:
-    """Tell whether a symbol marks where instructions or data begin: ``$a``, ``$t``, ``$d`` (AAELF32, 5.5.5)."""
+    """Return whether a symbol marks instructions or data.
+
+    These are ``$a``, ``$t`` and ``$d`` (AAELF32, 5.5.5).
+    """
     return name[:2] in ("$a", "$t", "$d", "$x") and name[2:3] in ("", ".")
 
 

@@ -1,4 +1,4 @@
-"""Where a program keeps what it changes: RAM, by the architecture's memory map and by what an ELF file says."""
+"""RAM of a program, by the memory map and its ELF file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def load_writable(path: str) -> List[Piece]:
 
 
 def regions(writable: Iterable[Piece], stacks: Iterable[int], m_profile: bool) -> List[Piece]:
-    """Tell where there may be RAM: what is stored there may be loaded again.
+    """Give the regions that may be RAM.
+
+    What is stored there may be loaded again.
 
     :param writable: What ELF files say, see :func:`load_writable`.
     :param stacks: Stack pointers.
@@ -51,7 +53,9 @@ def regions(writable: Iterable[Piece], stacks: Iterable[int], m_profile: bool) -
 
 
 def in_use(writable: Iterable[Piece], stacks: Iterable[int], stack_top: Optional[int]) -> List[Piece]:
-    """Tell which RAM a program uses: its sections, its stacks, and what is between them if that is not much.
+    """Give the RAM that a program uses.
+
+    That is its sections, its stacks, and what is between them if that is not much.
 
     :param writable: What ELF files say, see :func:`load_writable`.
     :param stacks: Stack pointers.

@@ -1,4 +1,4 @@
-"""Which data transfers an instruction or an exception makes, by the transfer index of the trace.
+"""Data transfers of an instruction or exception, by transfer index.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), F.2: the transfer index
 schemes (F.2.1), the instructions (tables F-9, F-17, F-20 to F-22) and exceptions (tables F-23 and F-24).  The tables of
@@ -17,7 +17,7 @@ from gdb_etm.program.isa import Isa, is_wide
 
 
 class TransferRole(Enum):
-    """What a transfer's value is."""
+    """The role of a transfer's value."""
 
     DATA = "data"
     # 0 when an exclusive or a conditional store took place, 1 when it did not.
@@ -48,7 +48,7 @@ _LAZY_WORDS = 34
 
 
 def transfers(code: bytes, index: int, isa: Isa) -> Parts:
-    """Tell the transfers of an instruction.
+    """Give the transfers of an instruction.
 
     Where their number is not in the instruction (LDC, STC and DC ZVA), there are as many as can be.
 

@@ -1,4 +1,6 @@
-"""Which branches are taken whenever they run, those of T32 in IT blocks looked at with the code before them.
+"""Branches that are taken whenever they run.
+
+For T32, whether one is in an IT block is found in the code before it.
 
 Ref: Armv8-M ARM (C1.3, C2.4) and A-profile ARM (F1.2, F4.1, C4.1.66) for conditions; IHI 0064 H.a, 5.2.5: an N atom of
 an unconditional branch is corrected by a Mispredict or a Cancel element.
@@ -19,7 +21,9 @@ _LONGEST_IT_BLOCK = 14
 
 
 def always_taken(read: Read, start: int, address: int, isa: Isa) -> bool:
-    """Tell whether a branch is taken whenever it runs: no IT block can make it conditional.
+    """Return whether a branch is taken whenever it runs.
+
+    No IT block can make it conditional then.
 
     :param start: Where an instruction begins that runs before the branch; the branch's own address when none is known.
     :param address: Address of the branch.

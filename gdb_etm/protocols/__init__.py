@@ -1,4 +1,4 @@
-"""The trace protocols: bytes of one trace ID to elements, and elements to an execution.
+"""The trace protocols: from a trace ID's bytes to an execution.
 
 Every protocol has a folder, and the folders have the same files:
 

@@ -1,4 +1,6 @@
-"""What a trace stream says, protocol by protocol the same: ranges of executed instructions and events.
+"""Elements of a trace stream, alike for every protocol.
+
+They are ranges of executed instructions, and events.
 
 The words are the trace architecture's (Arm IHI 0064, chapter 5): element, exception, context,
 trace on.  ``offset`` is always the byte offset in the capture's buffer of the packet that the
@@ -30,7 +32,7 @@ class Range(NamedTuple):
 
 
 class GapReason(Enum):
-    """Why the trace says nothing about what ran between two instructions."""
+    """The reason why execution is unknown between two instructions."""
 
     NOT_SYNCHRONISED = "waiting for synchronisation"
     TRACE_ON = "tracing was off"
@@ -55,7 +57,7 @@ DEBUG_STATE = "the core was in debug state"
 
 
 class Gap(NamedTuple):
-    """A place where the execution is unknown; decoding goes on after it."""
+    """A place where the execution is unknown; decoding continues after it."""
 
     offset: int
     reason: GapReason
@@ -67,7 +69,7 @@ class Gap(NamedTuple):
 
 
 class DataGap(NamedTuple):
-    """Loads and stores are missing from about here on, or cannot be told; the instructions are complete."""
+    """Loads and stores are missing here; the instructions are complete."""
 
     offset: int
     reason: GapReason
@@ -117,21 +119,24 @@ class Timestamp(NamedTuple):
 
 
 class Cycles(NamedTuple):
-    """Processor cycles since the previous cycle count; None when the unit does not know."""
+    """Processor cycles since the previous cycle count, if known."""
 
     offset: int
     cycles: Optional[int]
 
 
 class TraceEvent(NamedTuple):
-    """A resource event (0 to 3) that the trace unit was programmed to report."""
+    """A resource event, 0 to 3, that the unit reports when programmed."""
 
     offset: int
     number: int
 
 
 class Transfer(NamedTuple):
-    """A load or a store that the trace unit reported; it belongs to an instruction or to an exception."""
+    """A traced load or store.
+
+    It belongs to an instruction or to an exception.
+    """
 
     # Of the packet with the address, or with the value where there is no such packet.
     offset: int

@@ -1,4 +1,4 @@
-"""What decoders do about Python's memory management."""
+"""Garbage collection of Python, suspended while decoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Iterator
 
 @contextmanager
 def garbage_uncollected() -> Iterator[None]:
-    """Leave garbage alone: a decoder makes next to none, and looking for it in ever more objects takes ever longer.
+    """Suspend garbage collection.
+
+    A decoder makes next to none, and looking for it in ever more objects takes ever longer.
 
     What was made meanwhile counts as old afterwards, or the next allocation would have all of it looked through.
     """

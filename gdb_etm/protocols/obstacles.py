@@ -1,4 +1,7 @@
-"""Why code cannot be followed as a trace has it, told in the same words for every protocol."""
+"""Obstacles: the reasons why code cannot be followed.
+
+Every protocol uses the same words.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from gdb_etm.protocols.elements import GapReason
 
 
 class Obstacle(NamedTuple):
-    """What a gap says of code that cannot be followed."""
+    """A gap's content where code cannot be followed."""
 
     reason: GapReason
     detail: str
@@ -18,20 +21,20 @@ class Obstacle(NamedTuple):
 
 
 def no_code(address: int, isa: Isa) -> Obstacle:
-    """Tell why there is no instruction at an address."""
+    """Explain why there is no instruction at an address."""
     if is_aligned(address, isa):
         return Obstacle(GapReason.NO_CODE, "", address)
     return Obstacle(GapReason.BAD_IMAGE, "no %s instruction begins at 0x%08x" % (isa.name, address), address)
 
 
 def not_taken(address: int) -> Obstacle:
-    """Tell that a branch at an address cannot be not taken."""
+    """Explain that a branch at an address is always taken."""
     detail = "the branch at 0x%08x is always taken, the trace says it was not" % address
     return Obstacle(GapReason.BAD_IMAGE, detail, address)
 
 
 def in_block(block: Block) -> Obstacle:
-    """Tell why the branch at a block's end cannot be what the trace has."""
+    """Explain why a block cannot end as the trace says."""
     if block.stop is BlockEnd.NO_CODE:
         return no_code(block.end, block.isa)
     if block.last is not None:

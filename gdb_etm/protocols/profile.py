@@ -1,4 +1,4 @@
-"""What a capture's source says of its unit and core: registers, and the architecture profile."""
+"""Registers and architecture profile that a capture's source states."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ def needed_registers(source: TraceSource, names: Sequence[str]) -> Mapping[str, 
 
 
 def is_m_profile(core: Optional[Core]) -> bool:
-    """Tell whether a core has the M-profile exception model; False for one that is not known."""
+    """Return whether a core is known to be of M-profile."""
     return core is not None and bool(_M_PROFILE.search(core.type.lower()))
 
 
 def nothing_ran(return_address: int) -> bool:
-    """Tell whether an M-profile return address says that nothing ran before the exception (IHI 0064, 5.2.7)."""
+    """Return whether an M-profile return address means that nothing ran.
+
+    Nothing since the exception before (IHI 0064, 5.2.7).
+    """
     return return_address >= _NO_EXECUTION_FROM or return_address in LOCKUP_ADDRESSES

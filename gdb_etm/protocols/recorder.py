@@ -1,4 +1,4 @@
-"""Where decoders put what they find: a column of run numbers, and the events between them.
+"""Recorder of decoders: a column of run numbers, and events.
 
 A *run* is what some trace bytes said: the *legs* of their packets, and events, each with the position of its
 packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
@@ -43,7 +43,7 @@ class Foreseen(NamedTuple):
 
 
 class Run:
-    """What some trace bytes said, in order."""
+    """The content of some trace bytes, in order."""
 
     __slots__ = ("length", "foreseen", "_positions", "_legs", "_instructions")
 
@@ -60,12 +60,12 @@ class Run:
 
     @property
     def positions(self) -> Sequence[int]:
-        """For each leg, its packet's distance in bytes from the first byte of the run."""
+        """Each leg's distance in bytes from the run's first byte."""
         return self._positions
 
     @property
     def legs(self) -> Sequence[Leg]:
-        """What its packets executed."""
+        """The ranges that its packets executed."""
         return self._legs
 
     def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
@@ -80,7 +80,10 @@ class Run:
         return self._instructions
 
     def parts(self) -> Iterator[Tuple[int, "Run"]]:
-        """Go through the runs that it is made of, none of them a chain, each with its distance from the first byte."""
+        """Iterate over its parts that are no chains.
+
+        Each comes with its distance from the first byte.
+        """
         yield 0, self
 
     def ranges(self) -> Iterator[Tuple[int, Range]]:
@@ -90,7 +93,7 @@ class Run:
                 yield position, item
 
     def items(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
-        """Go through the ranges and the events, each with the distance of its packet."""
+        """Iterate over ranges and events, with their packets' distances."""
         events = list(self.foreseen)
         for index, (position, leg) in enumerate(self.placed_legs()):
             while events and events[0].leg <= index:
@@ -127,7 +130,10 @@ class Chain(Run):
         return self._instructions
 
     def parts(self) -> Iterator[Tuple[int, Run]]:
-        """Go through the runs that it is made of, each with its distance from the first byte."""
+        """Iterate over the runs of the chain, with their distances.
+
+        Distances are from the first byte.
+        """
         distance = 0
         for number in self.numbers:
             run = self._runs[number]
@@ -146,7 +152,7 @@ class Chain(Run):
 
 
 class RunTable:
-    """The runs by number, from 0 in order of first appearance; grows, never changes."""
+    """Runs by number, from 0; it grows and never changes."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
@@ -166,7 +172,7 @@ class RunTable:
         return number
 
     def single(self, leg: Leg) -> int:
-        """Give the number of the run that is only this leg, as of a packet of one byte."""
+        """Give the run that is only this leg, of one byte."""
         number = self._single.get(leg)
         if number is None:
             number = self._single[leg] = self.add(Run(1, (0,), (leg,)))
@@ -178,7 +184,7 @@ Outcomes = Tuple[Tuple[int, bool], ...]
 
 
 class DataCounts(NamedTuple):
-    """How many transfers a data stream told of that could be put with a P0 element."""
+    """Number of transfers of a data stream with a known P0 element."""
 
     # Of instructions and exceptions in the history.
     executed: int
@@ -248,7 +254,9 @@ class Recorder:
         self.event_entries.append(len(self.order))
 
     def time(self, value: int, position: int) -> None:
-        """Append a timestamp; there may be many, so its offset is worked out when somebody looks at it.
+        """Append a timestamp.
+
+        There may be many, so its offset is computed when somebody looks at it.
 
         :param position: In the stream, of its packet.
         """
@@ -262,7 +270,9 @@ class Recorder:
         return event if offset >= 0 else event._replace(offset=self.offset_of(~offset))
 
     def unfold(self) -> bool:
-        """Take the last entry apart: each leg becomes an entry, and what is foreseen events between them.
+        """Split the last entry: each leg becomes an entry.
+
+        What is foreseen becomes events between them.
 
         :returns: False when there is none, it is a single leg, or a gap follows it.
         """
@@ -343,7 +353,7 @@ class Recorder:
         self.event_transfers = {at + bisect_right(indices, at): kept for at, kept in self.event_transfers.items()}
 
     def positions(self, entry: int = 0) -> Iterator[int]:
-        """Give the positions in the stream of the entries from number ``entry`` on."""
+        """Give the positions of the entries from number ``entry`` on."""
         mark = bisect_right(self.marks, entry) - 1
         if mark < 0:
             return

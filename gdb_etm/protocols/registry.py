@@ -1,4 +1,4 @@
-"""The protocols that can be decoded, by the name that a capture's sources have for them."""
+"""Registry of protocols, by the name in a capture's source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gdb_etm.protocols.recorder import Recorder
 
 
 class Config(Protocol):
-    """The facts about a trace unit that decide how its bytes are read; equal ones have equal hashes."""
+    """The facts about a unit that decide how bytes are read.
+
+    Equal ones have equal hashes.
+    """
 
     @property
     def trace_id(self) -> int:
@@ -24,7 +27,7 @@ class Config(Protocol):
 
 
 class Automaton(Protocol):
-    """What a decoder learned."""
+    """A decoder's knowledge of the program."""
 
     @property
     def blocks(self) -> Blocks:
@@ -36,14 +39,17 @@ class Decoder(Protocol):
 
     @property
     def automaton(self) -> Automaton:
-        """What it learned of the program."""
+        """The knowledge of the program."""
 
     def decode(self, *arguments: Any, **named: Any) -> Recorder:
-        """Decode a whole stream: its bytes, offsets, who is told of progress, gaps before it, its data elements."""
+        """Decode a whole stream.
+
+        Its arguments are bytes, offsets, a progress callback, gaps before it, and its data elements.
+        """
 
 
 class DataStream(NamedTuple):
-    """How a protocol reads a stream of loads and stores beside the instruction stream."""
+    """Access to the data stream beside a protocol's instruction stream."""
 
     # Its trace ID by the configuration; None when the unit traces no data.
     trace_id: Callable[[Any], Optional[int]]

@@ -1,4 +1,4 @@
-"""From bytes to packets, the same for every protocol: synchronisation, and cutting at packet boundaries.
+"""Streams to packets: synchronisation, and cutting at packet boundaries.
 
 A protocol has a table of 256 headers, built from the unit's configuration.
 """
@@ -29,7 +29,7 @@ K = TypeVar("K", bound=Enum)
 
 
 class Header(NamedTuple):
-    """What a first byte opens."""
+    """The packet that a first byte opens."""
 
     # The kind of packet, as far as the first byte says; a member of the protocol's enumeration.
     kind: Any
@@ -51,7 +51,7 @@ def kind_in_header(header: Header, data: bytes, start: int) -> Any:
 
 
 class Form(Generic[K]):
-    """What tells where packets begin in a protocol's streams."""
+    """The packets by which a protocol's streams are synchronised."""
 
     def __init__(self, sync: bytes, sync_kind: K, opening: K, reserved: K) -> None:
         # The packet that is looked for when it is not known where packets begin.
@@ -109,7 +109,7 @@ def list_stream(
 def feed_pieces(
     feed: Callable[[bytes], None], data: bytes, progress: Optional[Callable[[int], None]], size: int = 1 << 18
 ) -> None:
-    """Feed a whole stream piece by piece, so that somebody who waits can be told how far it is.
+    """Feed a whole stream in pieces, and report progress.
 
     :param feed: Takes a piece.
     :param progress: Called after each with its number of bytes; what it raises ends the work.
@@ -123,7 +123,7 @@ def feed_pieces(
 
 
 class PacketStream(ABC, Generic[K]):
-    """Finds the packets of one stream, whose bytes may come in any split.
+    """Finds the packets of one stream, fed in any split.
 
     A synchronisation packet is looked for, and packets count from the opening packet after it on; after a reserved or
     malformed packet the next synchronisation packet is looked for.
@@ -161,7 +161,7 @@ class PacketStream(ABC, Generic[K]):
         ...
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream; a packet that is not whole waits for more."""
+        """Take the next bytes; a packet that is not whole waits."""
         data = self._rest + bytes(data) if self._rest else bytes(data)
         at, end = 0, len(data)
         while at < end:

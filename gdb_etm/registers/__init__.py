@@ -1,4 +1,4 @@
-"""Datasheet pages as data: every register as a declaration of its name, offset, access and fields.
+"""Datasheet pages as data: registers with offset, access and fields.
 
 - ``page.py``: what a register is; ``coresight.py``: those that every component has at the top of its 4 KiB.
 - ``etmv4.py``, ``etmv4_comparators.py``, ``etmv4_id.py``, ``etmv4_page.py``: IHI 0064, chapter 7.

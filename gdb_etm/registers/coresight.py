@@ -1,4 +1,4 @@
-"""Registers that every CoreSight component has at the top of its 4 KiB block.
+"""Registers at the top of every CoreSight component's 4 KiB block.
 
 Arm CoreSight Architecture Specification v3.0 (IHI 0029E), B2; ROM tables: the same, D5 (class 0x1)
 and D7 (class 0x9).

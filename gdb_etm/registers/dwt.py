@@ -1,4 +1,6 @@
-"""Data Watchpoint and Trace unit of an Armv7-M processor, whose comparators drive its trace unit's watchpoint inputs.
+"""Data Watchpoint and Trace unit of an Armv7-M processor.
+
+Its comparators drive the trace unit's watchpoint inputs.
 
 Armv7-M Architecture Reference Manual (DDI 0403E), C1.8.
 """

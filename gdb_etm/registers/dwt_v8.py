@@ -1,4 +1,6 @@
-"""Data Watchpoint and Trace unit of an Armv8-M processor, whose comparators are its trace unit's PE comparator inputs.
+"""Data Watchpoint and Trace unit of an Armv8-M processor.
+
+Its comparators are the trace unit's PE comparator inputs.
 
 Armv8-M Architecture Reference Manual (DDI 0553), D1.2.
 """

@@ -17,7 +17,7 @@ EVENT_TRUE = 0x01
 
 
 def event_words(value: int) -> str:
-    """Say what an event selector selects (4.4.2)."""
+    """Describe the resources of an event selector (4.4.2)."""
     if value >> 7:
         return "selector pair %d" % (value & 0x1F)
     return {EVENT_FALSE: "never", EVENT_TRUE: "always"}.get(value & 0x1F, "selector %d" % (value & 0x1F))
@@ -29,7 +29,7 @@ def event() -> Any:
 
 
 def levels() -> Any:
-    """Declare a bit for each exception level, where 1 leaves that level out."""
+    """Declare exclusion bits, one for each exception level."""
     return bits(4, members("not level"))
 
 

@@ -1,4 +1,4 @@
-"""ETMv4 trace unit: address, data value, Context ID and VMID comparators (blocks 8 to 13).
+"""ETMv4 comparators: addresses, data values, Context IDs, VMIDs (blocks 8 to 13).
 
 IHI 0064, chapter 7.  The 64-bit registers are two adjacent words, the low one first.
 """

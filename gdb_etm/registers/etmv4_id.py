@@ -1,4 +1,6 @@
-"""ETMv4 trace unit: identification, OS lock, power and management registers (blocks 3, 6, 29 to 31).
+"""ETMv4 identification, OS lock, power and management registers.
+
+Blocks 3, 6 and 29 to 31.
 
 IHI 0064, chapter 7.  These tell what a unit has and who may use it.
 """

@@ -1,4 +1,4 @@
-"""A register as its datasheet page shows it: name, offset, access and the fields of its bit diagram.
+"""A register's datasheet page: name, offset, access and bit fields.
 
 A layout is a `construct` BitStruct whose fields stand in the order of the bit diagram, from the most
 significant bit down, every reserved gap written out, so that the widths add up to 32 (or 64) bits:
@@ -31,7 +31,7 @@ Values = Union[Mapping[int, str], Callable[[int], str]]
 
 
 class Meaning(NamedTuple):
-    """What is known of a field beside its place."""
+    """Knowledge of a field beyond its position."""
 
     # Words for its values; "" or absent where the number says it.
     values: Values = {}
@@ -46,7 +46,7 @@ class Meaning(NamedTuple):
 
 
 class Remarks(NamedTuple):
-    """What is known of a register beside its fields."""
+    """Knowledge of a register beyond its fields."""
 
     # The identification fields that decide whether, and how often, it is there, with blanks between.
     needs: str = ""
@@ -59,7 +59,7 @@ class Remarks(NamedTuple):
 
 
 def bits(width: int, values: Values = {}, **more: Any) -> Any:
-    """Declare a field of ``width`` bits; it is 0 unless told otherwise.
+    """Declare a field of ``width`` bits; its default is 0.
 
     :param values: Words for its values.
     :param more: The rest of its :class:`Meaning`.
@@ -70,7 +70,9 @@ def bits(width: int, values: Values = {}, **more: Any) -> Any:
 
 
 def members(noun: str, first: int = 0) -> Callable[[int], str]:
-    """Make the words for a field with a bit for each of several things, such as ``"counters 0, 2"``.
+    """Make the words for a field of one bit per thing.
+
+    An example is ``"counters 0, 2"``.
 
     :param first: Number of the one whose bit is the lowest.
     """
@@ -83,12 +85,12 @@ def members(noun: str, first: int = 0) -> Callable[[int], str]:
 
 
 def reserved(width: int) -> Any:
-    """Declare a gap of ``width`` bits: written as 0, ignored when read (RES0)."""
+    """Declare ``width`` bits that are RES0: written as 0, ignored when read."""
     return Padding(width)
 
 
 def ones(width: int) -> Any:
-    """Declare a gap of ``width`` bits that is written as ones and ignored when read (RES1)."""
+    """Declare ``width`` bits that are RES1: written as ones, ignored when read."""
     return Rebuild(BitsInteger(width), (1 << width) - 1)
 
 
@@ -111,7 +113,7 @@ class Field(NamedTuple):
     meaning: Meaning = Meaning()
 
     def words(self, value: int) -> str:
-        """Say what a value means; empty where the number says it."""
+        """Describe a value; empty where the number is enough."""
         values = self.meaning.values
         return values(value) if callable(values) else values.get(value, "")
 
@@ -164,7 +166,9 @@ class Register:
         return {name: int(parsed[name]) for name in self.fields}
 
     def encode(self, **fields: int) -> int:
-        """Put a register's value together; fields not given are 0, RES1 bits are 1.
+        """Compose a register's value.
+
+        Fields not given are 0, RES1 bits are 1.
 
         :raises ValueError: If there is no such field or a value does not fit it.
         """
@@ -195,7 +199,7 @@ class Register:
 
 
 class RegisterArray:
-    """Registers of one shape that lie at equal distances, such as TRCACVR0 to TRCACVR15.
+    """Registers of one shape at equal distances, such as TRCACVR0 to TRCACVR15.
 
     :param name: The datasheet's name with ``%d`` for the index.
     :param offset: Offset of the register with index 0, even where that one does not exist.

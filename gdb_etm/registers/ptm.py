@@ -1,4 +1,6 @@
-"""Program Trace Macrocell: the registers whose fields are other than an ETMv3's, and all of them by name.
+"""Program Trace Macrocell registers.
+
+Declared here are those whose fields differ from an ETMv3's; all of them are listed by name.
 
 CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 3.16 and table 3.16.
 """

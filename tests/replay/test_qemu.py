@@ -15,7 +15,8 @@ import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.program.image import Program, load_elf
-from gdb_etm.protocols.etmv4.encode.encoder import Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.firmware.an505.build import SORT as SORT_AN505
 from tests.firmware.build import elf, symbol

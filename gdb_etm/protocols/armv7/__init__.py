@@ -1,1 +1,4 @@
-"""What ETMv3 and PTM share: both trace Armv7 processors, and write addresses, states and times alike."""
+"""Code that ETMv3 and PTM share.
+
+Both trace Armv7 processors, and write addresses, states and times alike.
+"""

@@ -1,4 +1,4 @@
-"""The automaton behind the decoders: program points, decoder states, and the transitions between them.
+"""The decoder's automaton: program points, decoder states, and transitions.
 
 A *program point* is where the execution stands.  A *decoder state* is a program point and everything else that decides
 how the next bytes are read.  Each state keeps, by the next bytes of the stream, what the whole packets in them do: a
@@ -54,7 +54,12 @@ class ProgramPoint:
 
 
 class UnknownPoint(ProgramPoint):
-    """The execution stands somewhere unknown, or where code cannot be followed, until a packet tells an address."""
+    """A program point whose address is unknown or whose code is unusable.
+
+    It ends with the next address.
+
+    It ends with the next address.
+    """
 
     __slots__ = ("why",)
 
@@ -76,7 +81,7 @@ class Successor(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What decides, beside the program point, how the next bytes are read."""
+    """The parts of a decoder state beside the program point."""
 
     # The last address output; None where none has been since synchronisation.
     reference: Optional[Reference]
@@ -98,7 +103,7 @@ class DecoderState:
 
 
 class Transition(NamedTuple):
-    """What the whole packets in the next bytes do."""
+    """The effect of the whole packets in the next bytes."""
 
     # Bytes consumed.
     length: int
@@ -122,7 +127,7 @@ def settle(stack: Stack) -> Tuple[Stack, Stack]:
 
 
 def refill(below: List[Optional[Entry]]) -> Stack:
-    """Take the upper part of a return stack off what lies below."""
+    """Move the return stack's upper part from its lower part."""
     found: List[Optional[Entry]] = []
     while below and below[-1] is not None and len(found) < _FEWEST_ENTRIES:
         found.insert(0, below.pop())
@@ -133,7 +138,7 @@ def refill(below: List[Optional[Entry]]) -> Stack:
     return tuple(found)
 
 
-class Walk:
+class TransitionBuilder:
     """The execution of a transition while it is being worked out."""
 
     __slots__ = ("point", "reference", "address_given", "stack", "positions", "legs", "events")
@@ -216,7 +221,7 @@ class Automaton(ABC):
         return state
 
     @abstractmethod
-    def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
+    def take(self, builder: TransitionBuilder, data: bytes, at: int, size: int, position: int) -> bool:
         """Take a whole packet into a transition.
 
         :param position: Its distance from the first byte of the transition.
@@ -224,24 +229,24 @@ class Automaton(ABC):
         """
 
     def transition(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
-        """Work out what the whole packets in the next bytes do, and remember it.
+        """Compute the transition over the whole packets in the next bytes.
 
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
-        walk, take, lengths = Walk(state), self.take, self._lengths
+        builder, take, lengths = TransitionBuilder(state), self.take, self._lengths
         index = at
         limit = min(end, at + WINDOW)
         while index < limit:
             size = lengths[data[index]](data, index, limit)
-            if size <= 0 or not take(walk, data, index, size, index - at):
+            if size <= 0 or not take(builder, data, index, size, index - at):
                 break
             index += size
         if index == at:
             return None
-        run = self.runs.add(walk.run(index - at))
-        stack, below = settle(walk.stack)
-        following = self.state(walk.point, Rest(walk.reference, walk.address_given, stack))
+        run = self.runs.add(builder.run(index - at))
+        stack, below = settle(builder.stack)
+        following = self.state(builder.point, Rest(builder.reference, builder.address_given, stack))
         transition = Transition(index - at, run, following, below)
         state.transitions[data[at : at + WINDOW]] = transition
         self.made += 1

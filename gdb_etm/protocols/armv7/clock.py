@@ -1,4 +1,6 @@
-"""The timestamps of a stream: each tells the lower bits of the time; the upper ones stay as they were.
+"""The time, decoded from compressed timestamps.
+
+Each timestamp has the lower bits; the upper ones stay as they were.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.7.4; CoreSight Program
 Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.10.
@@ -13,7 +15,7 @@ from gdb_etm.protocols.stream import NEED_MORE
 
 
 class Clock:
-    """What the timestamps of a stream have told so far.
+    """Decoder of a stream's timestamps.
 
     :param most: The longest a timestamp can be in bytes: 7 for 48 bits, 9 for 64.
     :param gray: Whether they are Gray-coded (ETMCCER bit 28).

@@ -1,4 +1,4 @@
-"""Where the execution stands while a stream is decoded, and what is recorded of it."""
+"""The execution of one stream: decoder state, and what is recorded."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Execution:
 
     @property
     def rest(self) -> Rest:
-        """What else decides how the next bytes are read."""
+        """The parts of the decoder state beside the program point."""
         return self.state.rest
 
     def set(self, point: ProgramPoint, rest: Optional[Rest] = None) -> None:
@@ -57,7 +57,7 @@ class Execution:
         self.state = self.automaton.state(point, self.state.rest if rest is None else rest)
 
     def offset(self, position: int) -> int:
-        """Map a position in the stream to an offset in the capture's buffer."""
+        """Map a position in the stream to an offset in the buffer."""
         return self.recorder.offset_of(position)
 
     def event(self, event: Event) -> None:
@@ -65,7 +65,7 @@ class Execution:
         self.recorder.event(event)
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
-        """Tell a gap found at ``position`` in the stream."""
+        """Record a gap found at ``position`` in the stream."""
         self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
 
     @property
@@ -74,7 +74,7 @@ class Execution:
         return self.state.rest.reference is not None
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
-        """Tell a gap and forget everything, as when synchronisation is lost."""
+        """Record a gap and forget everything, as when synchronisation is lost."""
         self.gap(position, reason, detail)
         self.context = None
         self.set(self.automaton.lost, Rest(None))
@@ -95,12 +95,12 @@ class Execution:
         self.set(successor.point, Rest(self.rest.reference, address_given, stack))
 
     def refill(self) -> None:
-        """Take the top of the return stack off what lies below."""
+        """Move entries from ``below`` to the return stack's upper part."""
         self.refused += 1
         self.set(self.point, self.rest._replace(stack=refill(self.below)))
 
     def stop(self, position: int) -> None:
-        """Tell why the execution stands nowhere, unless that was told."""
+        """Record why the program point is unknown, unless that was recorded."""
         point = self.point
         lost = self.automaton.lost
         if point is lost or not isinstance(point, UnknownPoint):
@@ -112,7 +112,10 @@ class Execution:
         self.set(lost)
 
     def synchronise(self, reason: Reason, position: int) -> None:
-        """Take the reason of an I-sync packet: unless it is periodic, what ran before it was not traced."""
+        """Record the gap that an I-sync packet's reason implies.
+
+        Unless it is periodic, what ran before it was not traced.
+        """
         if reason is Reason.OVERFLOW:
             self.gap(position, GapReason.OVERFLOW)
         elif reason is Reason.DEBUG:
@@ -121,7 +124,7 @@ class Execution:
             self.gap(position, GapReason.TRACE_ON)
 
     def arrive(self, reference: Reference, position: int) -> None:
-        """Take an address; one that the program contradicts is told as a gap."""
+        """Take an address; a contradiction with the program becomes a gap."""
         here, point = self.point, self.automaton.point_of(reference)
         if point is not here and not self.rest.address_given and not isinstance(here, UnknownPoint):
             detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, reference.address)
@@ -129,7 +132,7 @@ class Execution:
         self.set(point, self.rest._replace(reference=reference, address_given=True))
 
     def restart(self, reference: Optional[Reference]) -> None:
-        """Go on at an address that has nothing to do with what ran before.
+        """Continue at an address that is unrelated to what ran before.
 
         :param reference: None when it is not traced.
         """
@@ -148,7 +151,10 @@ class Execution:
         context_id: Optional[int] = None,
         vmid: Optional[int] = None,
     ) -> None:
-        """Take what a packet says of the processor's context; what it leaves out is as it was."""
+        """Take what a packet says of the processor's context.
+
+        What the packet leaves out stays as it was.
+        """
         old = self.context
         if old is None:
             old = Context(0, None, False, False, None, None)

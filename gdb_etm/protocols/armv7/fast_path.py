@@ -1,4 +1,4 @@
-"""The hot loop of decoding: what is remembered of a stream, one look-up after the other.
+"""The hot loop of decoding: a stream followed through three caches.
 
 Three caches, each used where the one before it has been enough so far:
 
@@ -65,7 +65,7 @@ class FollowedStream(PacketStream[K]):
         self._stamp = bytes([self._timed.index(True)]) if True in self._timed else b"\0"
 
     def finish(self) -> Recorder:
-        """End the stream and give what was recorded."""
+        """End the stream and give the recording."""
         self._end()
         self._handlers.finish()
         return self.recorder
@@ -249,7 +249,10 @@ def _is_halt(event: Event) -> bool:
 
 
 class StreamDecoder(ABC):
-    """Decodes streams of one trace unit; what it learns of the program serves every later stream."""
+    """Decoder for the streams of one trace unit.
+
+    What it learns of the program serves every later stream.
+    """
 
     @abstractmethod
     def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Any]:

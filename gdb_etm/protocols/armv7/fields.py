@@ -1,4 +1,4 @@
-"""Fields that ETMv3 and PTM packets share: where they end, and what they say.
+"""Fields that ETMv3 and PTM packets share: lengths and values.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3.5, 7.7.4 and 7.10;
 CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
@@ -26,7 +26,7 @@ CONTEXT_ID_BYTES = (0, 1, 2, 4)
 
 
 class UnitConfig(Protocol):
-    """What the configurations of an ETMv3 and of a PTM share."""
+    """The part of a configuration that ETMv3 and PTM share."""
 
     @property
     def context_id_bytes(self) -> int:
@@ -107,7 +107,10 @@ class Branch(NamedTuple):
 
 
 def async_length(data: bytes, start: int, end: int) -> int:
-    """Give the length of an A-sync packet: five or more zeros and 0x80."""
+    """Give the length of an A-sync packet.
+
+    It has five or more zeros and 0x80.
+    """
     limit = min(end, start + _MOST_ZEROS)
     at = start
     while at < limit and not data[at]:
@@ -118,7 +121,7 @@ def async_length(data: bytes, start: int, end: int) -> int:
 
 
 def address_end(data: bytes, at: int, end: int, original: bool) -> int:
-    """Give the index after the address bytes of a branch, NEED_MORE or MALFORMED.
+    """Give the index after a branch's address bytes, NEED_MORE or MALFORMED.
 
     :param original: Whether they are in ETMv3's original encoding, where a fifth byte may hold an exception of its own.
     """
@@ -134,7 +137,7 @@ def address_end(data: bytes, at: int, end: int, original: bool) -> int:
 
 
 def is_informed(data: bytes, at: int, after: int, original: bool) -> bool:
-    """Tell whether exception information follows the address bytes."""
+    """Return whether exception information follows the address bytes."""
     last = data[after - 1]
     if after - at == _ADDRESS_BYTES:
         return last & 0xC0 == 0x40
@@ -180,7 +183,10 @@ def _marked(last: int, old: IsaState) -> IsaState:
 
 
 def state_of(jazelle: bool, thumb: bool, alternative: bool) -> IsaState:
-    """Tell the instruction set state by the bits of an I-sync packet (IHI 0014Q, table 7.20)."""
+    """Give the instruction set state of an I-sync packet's bits.
+
+    IHI 0014Q, table 7.20.
+    """
     if jazelle:
         return IsaState.JAZELLE
     if not thumb:
@@ -200,7 +206,7 @@ def timestamp_end(data: bytes, at: int, end: int, most: int) -> int:
 
 
 def from_gray(value: int) -> int:
-    """Make a number of a Gray-coded one of up to 64 bits (ETMCCER bit 28)."""
+    """Convert from Gray code, up to 64 bits (ETMCCER bit 28)."""
     for shift in (1, 2, 4, 8, 16, 32):
         value ^= value >> shift
     return value

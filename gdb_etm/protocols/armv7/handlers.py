@@ -1,4 +1,4 @@
-"""What packets that ETMv3 and PTM share mean.
+"""Handlers of packets that ETMv3 and PTM share.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7; CoreSight
 Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
@@ -36,7 +36,7 @@ class Handlers(Generic[K]):
         self._by_kind[kind](data, at, position)
 
     def lose(self) -> None:
-        """Forget what packets are compressed against, as when synchronisation is lost."""
+        """Forget the compression state, as when synchronisation is lost."""
         self._clock.lose()
 
     def finish(self) -> None:

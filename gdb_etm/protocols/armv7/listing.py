@@ -15,7 +15,7 @@ NOT_KNOWN_YET = "address not known before an I-sync"
 
 
 class FieldWords(Generic[K]):
-    """Puts packets' fields in words; keeps what packets are compressed against.
+    """Puts packets' fields in words, and keeps the compression state.
 
     :param config: The unit's configuration.
     """
@@ -28,7 +28,10 @@ class FieldWords(Generic[K]):
         self._by_kind: Dict[K, Words] = {}
 
     def words(self, kind: K, data: bytes, at: int) -> str:
-        """Put the fields of a packet in words; to be called for every packet in order."""
+        """Put a packet's fields in words.
+
+        To be called for every packet in order.
+        """
         make = self._by_kind.get(kind)
         return make(data, at) if make is not None else ""
 

@@ -1,4 +1,4 @@
-"""What is remembered of streams: packets that were handled, and long transitions of transitions and packets.
+"""Caches of packets that were handled, and of long transitions.
 
 What a packet does is decided by its bytes, by the automaton's state, and by the *packet context*: all else that decides
 how packets are read, as the processor's context is.  It changes seldom.
@@ -22,7 +22,7 @@ _MAX_REMEMBERED = 1 << 16
 
 
 class LongTransition(NamedTuple):
-    """What a packet, or a series of transitions and packets, does."""
+    """The effect of one packet, or of many transitions and packets."""
 
     # All its bytes.
     data: bytes
@@ -37,7 +37,7 @@ class LongTransition(NamedTuple):
 
 
 class TransitionCache:
-    """What is remembered under one packet context.
+    """Packets and long transitions remembered under one packet context.
 
     :param packet_context: The packet context.
     """
@@ -53,14 +53,14 @@ class TransitionCache:
 
 
 class TransitionCaches:
-    """What is remembered of streams, by packet context."""
+    """The caches of all packet contexts."""
 
     def __init__(self) -> None:
         self._caches: Dict[Hashable, TransitionCache] = {}
         self._remembered = 0
 
     def under(self, packet_context: Hashable) -> TransitionCache:
-        """Give what is remembered under a packet context."""
+        """Give the cache of a packet context."""
         cache = self._caches.get(packet_context)
         if cache is None:
             self._count()
@@ -68,12 +68,15 @@ class TransitionCaches:
         return cache
 
     def add_packet(self, cache: TransitionCache, state: DecoderState, long_transition: LongTransition) -> None:
-        """Remember what a packet did."""
+        """Remember the effect of a packet."""
         cache.packets[state, long_transition.data] = long_transition
         self._count()
 
     def expects(self, cache: TransitionCache, state: DecoderState, data: bytes) -> bool:
-        """Tell whether to remember a long transition: it is long enough, and one that began like it was met before."""
+        """Return whether to remember a long transition.
+
+        It must be long enough, and one that began like it must have been met before.
+        """
         if len(data) < SHORTEST:
             return False
         key = (state, data[:KEY])
@@ -84,7 +87,10 @@ class TransitionCaches:
         return False
 
     def expects_before_time(self, cache: TransitionCache, state: DecoderState, data: bytes) -> bool:
-        """Tell whether to keep a long transition that a timestamp cut short: it is the second of its kind."""
+        """Return whether to keep a long transition cut short by a timestamp.
+
+        It is kept when it comes the second time.
+        """
         key = (state, data)
         if key in cache.before_time:
             return cache.before_time[key] is None
@@ -93,7 +99,7 @@ class TransitionCaches:
         return False
 
     def add_long(self, cache: TransitionCache, state: DecoderState, long_transition: LongTransition) -> None:
-        """Remember what a long transition did."""
+        """Remember a long transition."""
         alike = cache.long_transitions.setdefault((state, long_transition.data[:KEY]), [])
         alike.insert(0, long_transition)
         del alike[_ALTERNATIVES:]

@@ -1,4 +1,6 @@
-"""What the encoders of all protocols share; an encoder writes what a trace unit would emit.
+"""Parts that the encoders of all protocols share.
+
+An encoder writes what a trace unit would emit.
 
 - ``instructions.py``: what an encoder asks of a program's instructions.
 - ``cores.py``: what all encoders do alike.

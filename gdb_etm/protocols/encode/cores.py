@@ -1,4 +1,4 @@
-"""What the encoders of all protocols do alike."""
+"""The base class of all protocols' encoders."""
 
 from __future__ import annotations
 
@@ -30,26 +30,41 @@ class StreamEncoder(ABC, Generic[Writer]):
 
     @abstractmethod
     def disable(self) -> None:
-        """End the trace run; an instruction whose direction is not known yet is not traced."""
+        """End the trace run.
+
+        An instruction whose direction is not known yet is not traced.
+        """
 
     @abstractmethod
     def overflow(self) -> None:
-        """Lose what is not written yet and restart, as after an overflow of the unit's FIFO."""
+        """Drop what is not written and restart, as after a FIFO overflow."""
 
     def flush(self) -> None:
-        """Hand over all trace generated so far; an instruction whose direction is not known yet stays."""
+        """Hand over all trace so far.
+
+        An instruction whose direction is not known yet stays.
+        """
         self.request_timestamp()
         self.deliver()
 
     def deliver(self) -> None:
-        """Hand over what is written; an instruction whose direction is not known yet stays."""
+        """Hand over what is written.
+
+        An instruction whose direction is not known yet stays.
+        """
         self._writer.flush_atoms()
         self._writer.deliver()
 
     def request_timestamp(self) -> None:
-        """Ask for a timestamp soon, as an event may (IHI 0014Q, ETMTSEVR; IHI 0064, 7.3.31)."""
+        """Request a timestamp soon, as an event may.
+
+        IHI 0014Q, ETMTSEVR; IHI 0064, 7.3.31.
+        """
         self._timestamp_due = self._timestamps
 
     def request_sync(self) -> None:
-        """Ask for a synchronisation point soon, as a trace sink may (IHI 0064, 2.5)."""
+        """Request a synchronisation point soon, as a trace sink may.
+
+        IHI 0064, 2.5.
+        """
         self._sync_at = 0

@@ -33,7 +33,7 @@ def instruction_at(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> Ins
 
 
 def is_certain(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> bool:
-    """Tell whether the branch at an address is taken whenever it runs.
+    """Return whether a branch is taken whenever it runs.
 
     :param isa: T32 or A32.
     """
@@ -57,7 +57,7 @@ class BranchRecord(NamedTuple):
 
 
 class InstructionCache(Dict[int, V]):
-    """What an encoder knows of a program's instructions, by address.
+    """Knowledge of a program's instructions, by address.
 
     Found out when an instruction is first executed; in RAM each time, for a program may change its code there.
 

@@ -1,4 +1,4 @@
-"""Bytes of a trace stream on their way out, and what all protocols write alike."""
+"""Output buffer of an encoder, and its packing of atoms."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Output:
 
 
 class AtomOutput(Output, ABC):
-    """A stream with atoms, of which one packet holds several: they wait, and every other packet comes after them.
+    """A stream with atoms, several of which share a packet.
+
+    They wait for more; every other packet comes after them.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
         atoms, which stay until :meth:`flush_atoms`.
@@ -68,7 +70,10 @@ class AtomOutput(Output, ABC):
 
 
 def continued(value: int) -> bytes:
-    """Write a number with seven bits a byte, low bits first; bit 7 says that another byte follows."""
+    """Write a number as seven bits a byte, low bits first.
+
+    Bit 7 says that another byte follows.
+    """
     data = bytearray()
     while value > 0x7F:
         data.append(0x80 | (value & 0x7F))

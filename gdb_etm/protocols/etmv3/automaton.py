@@ -1,4 +1,4 @@
-"""Building the automaton: where P-headers lead, each worked out when it is first met and kept."""
+"""ETMv3's automaton: successors by P-header, each computed once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.transfers import Parts
 from gdb_etm.program.untaken import always_taken
-from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Step, Successor, UnknownPoint, Walk, count
+from gdb_etm.protocols.armv7.automaton import (
+    Automaton,
+    ProgramPoint,
+    Step,
+    Successor,
+    TransitionBuilder,
+    UnknownPoint,
+    count,
+)
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import data_parts
@@ -29,13 +37,16 @@ _new = tuple.__new__
 
 
 class Half(ProgramPoint):
-    """Between the two atoms of a 32-bit Thumb instruction; the address is the instruction's."""
+    """Program point between the two atoms of a 32-bit Thumb instruction.
+
+    Its address is that of the instruction.
+    """
 
     __slots__ = ()
 
 
 class Hop(NamedTuple):
-    """What one atom leads to."""
+    """The effect of one atom."""
 
     # Address after the instruction.
     end: int
@@ -49,7 +60,7 @@ class Hop(NamedTuple):
     parts: Parts
 
 
-class Line(NamedTuple):
+class AtomRun(NamedTuple):
     """Instructions that ran, and a cycle count before them."""
 
     # 0 where none is told.
@@ -59,10 +70,10 @@ class Line(NamedTuple):
 
 
 @lru_cache(maxsize=None)
-def _lines(atoms: str) -> Tuple[Line, ...]:
+def _atom_runs(atoms: str) -> Tuple[AtomRun, ...]:
     # There are few: those of the P-headers, and what may be left over of them.
     found = findall("(W*)([EN]*)", atoms)
-    return tuple([Line(len(cycles), rest) for cycles, rest in found if cycles or rest])
+    return tuple([AtomRun(len(cycles), rest) for cycles, rest in found if cycles or rest])
 
 
 class Etmv3Automaton(Automaton):
@@ -85,46 +96,46 @@ class Etmv3Automaton(Automaton):
         self.transfers: Dict[Leg, Parts] = {}
         self._halves: Dict[ProgramPoint, Half] = {}
 
-    def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
-        """Take a P-header, or a branch packet that is nothing but an address."""
+    def take(self, builder: TransitionBuilder, data: bytes, at: int, size: int, position: int) -> bool:
+        """Take a P-header, or a branch packet without exception information."""
         kind = self._kinds[data[at]]
         if kind is _P_HEADER:
-            successor = self.successor(walk.point, data[at])
+            successor = self.successor(builder.point, data[at])
             if successor.atoms < len(self.atoms[data[at]]):
                 return False
-            walk.add(successor.steps, position)
-            walk.point = successor.point
+            builder.add(successor.steps, position)
+            builder.point = successor.point
             return True
-        if kind is not _BRANCH or walk.reference is None:
+        if kind is not _BRANCH or builder.reference is None:
             return kind is _IGNORE
-        branch = read_branch(self._config, data, at, walk.reference)
+        branch = read_branch(self._config, data, at, builder.reference)
         if branch.information is not None:
             return False
         point = self.point_of(branch.reference)
-        if point is not walk.point and not walk.address_given and not isinstance(walk.point, UnknownPoint):
+        if point is not builder.point and not builder.address_given and not isinstance(builder.point, UnknownPoint):
             return False
-        walk.point, walk.reference, walk.address_given = point, branch.reference, True
+        builder.point, builder.reference, builder.address_given = point, branch.reference, True
         return True
 
     def successor(self, point: ProgramPoint, header: int) -> Successor:
-        """Tell where a P-header's atoms lead from a program point."""
+        """Give the successor of a program point after a P-header."""
         successor = point.successors.get(header)
         if successor is None:
             successor = point.successors[header] = self.find_successor(point, self.atoms[header])
         return successor
 
     def find_successor(self, point: ProgramPoint, atoms: str) -> Successor:
-        """Work out where atoms lead, up to the first that cannot be followed."""
+        """Compute where atoms lead, up to the first that cannot be followed."""
         steps: List[Step] = []
         done = 0
-        for line in _lines(atoms):
-            if line.cycles:
-                steps.append(count(line.cycles))
-                done += line.cycles
-            if line.atoms:
-                ran, point = self._run(steps, point, line.atoms)
+        for run in _atom_runs(atoms):
+            if run.cycles:
+                steps.append(count(run.cycles))
+                done += run.cycles
+            if run.atoms:
+                ran, point = self._run(steps, point, run.atoms)
                 done += ran
-                if ran < len(line.atoms):
+                if ran < len(run.atoms):
                     break
         return _new(Successor, (tuple(steps), point, done, ()))
 
@@ -187,13 +198,13 @@ class Etmv3Automaton(Automaton):
         return _new(Hop, (end, self.point(end, isa), False, 1, parts))
 
     def _is_always_taken(self, insn: Insn, address: int, isa: Isa) -> bool:
-        """Tell whether an instruction is a branch that is taken whenever it runs."""
+        """Return whether an instruction is a branch taken whenever it runs."""
         if insn.kind is not _INDIRECT and insn.kind is not _DIRECT or insn.target == address + insn.size:
             return False
         return always_taken(self.blocks.program.read, address, address, isa)
 
     def obstacle(self, point: ProgramPoint) -> Obstacle:
-        """Tell why an atom cannot be followed from a program point."""
+        """Explain why an atom cannot be followed from a program point."""
         insn = self.blocks.instruction(point.address, point.isa)
         return no_code(point.address, point.isa) if insn is None else not_taken(point.address)
 

@@ -1,4 +1,4 @@
-"""What a decoder must know of the unit before the first byte, from its registers.
+"""Configuration of an ETMv3 for decoding, from its registers.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 3.5.
 """
@@ -15,7 +15,7 @@ _NEEDED = ("ETMCR", "ETMTRACEIDR", "ETMIDR")
 
 
 class Etmv3Config(NamedTuple):
-    """The facts about a trace unit that decide how its bytes are read."""
+    """The facts about a unit that decide how bytes are read."""
 
     # ATB trace ID, 0 to 0x7F (ETMTRACEIDR).
     trace_id: int

@@ -51,7 +51,7 @@ class _Carrier:
         self.complete = True
 
 
-class DataTracer:
+class DataMatcher:
     """Collects the transfers of one stream.
 
     :param config: The unit's configuration.
@@ -69,7 +69,7 @@ class DataTracer:
         self._told = False
 
     def begin(self, entry: int, parts: Parts) -> None:
-        """Take a data instruction: the last one of an entry of the recording."""
+        """Take a data instruction: the last of a recording's entry."""
         self._carry(_Carrier(entry, None, parts))
 
     def begin_event(self, event: Optional[Event]) -> None:
@@ -81,7 +81,10 @@ class DataTracer:
         self._carry(_Carrier(-1, event, parts))
 
     def enter(self) -> None:
-        """Take an exception entry packet: what follows is the stacking of the exception told last, or told next."""
+        """Take an exception entry packet.
+
+        What follows is the stacking of the last exception, or of the next.
+        """
         events, places = self._recorder.events, self._recorder.event_entries
         index = len(events)
         while index and places[index - 1] == len(self._recorder.order):
@@ -255,7 +258,7 @@ def _any(parts: Parts) -> Optional[TransferPart]:
 
 
 def data_parts(code: bytes, isa: Isa, coprocessor: bool) -> Parts:
-    """Tell the transfers of an instruction, in the order of the trace; empty when it makes none.
+    """Give an instruction's transfers in trace order; empty for none.
 
     :param code: The instruction's bytes.
     :param coprocessor: Whether transfers between the processor's and a coprocessor's registers are traced too.

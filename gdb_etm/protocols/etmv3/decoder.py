@@ -1,4 +1,6 @@
-"""ETMv3 trace and the program to an execution: ranges of instructions, events, loads and stores.
+"""ETMv3 decoder: trace and program to an execution.
+
+It gives ranges of instructions, events, loads and stores.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
 
@@ -18,7 +20,7 @@ from gdb_etm.protocols.armv7.fields import ASYNC
 from gdb_etm.protocols.armv7.transition_cache import TransitionCaches
 from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
 from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.data import DataTracer
+from gdb_etm.protocols.etmv3.data import DataMatcher
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
 from gdb_etm.protocols.etmv3.handlers import Etmv3Handlers
 from gdb_etm.protocols.etmv3.headers import build_table
@@ -62,7 +64,7 @@ class Decoder(StreamDecoder):
     def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Kind]:
         """Begin a stream; see :class:`StreamDecoder`."""
         config, recorder = self.config, Recorder(self.automaton.runs, offset_of)
-        data = DataTracer(config, recorder) if config.data_trace else None
+        data = DataMatcher(config, recorder) if config.data_trace else None
         execution = Etmv3Execution(self.automaton, recorder, config.m_profile, data)
         handlers = Etmv3Handlers(config, execution, data)
         return FollowedStream(FORM, self.table, handlers, self.caches, REMEMBERED, Kind.TIMESTAMP)

@@ -1,4 +1,4 @@
-"""Where the execution stands while a stream is decoded: P-headers one by one, exceptions, and what they cancel.
+"""The execution of an ETMv3 stream: P-headers, exceptions, and cancellation.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3 and 7.6.
 """
@@ -13,7 +13,7 @@ from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.fields import Branch, Information
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, GapReason
 from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
-from gdb_etm.protocols.etmv3.data import DataTracer
+from gdb_etm.protocols.etmv3.data import DataMatcher
 from gdb_etm.protocols.etmv3.exceptions import exception_name
 from gdb_etm.protocols.recorder import Leg, Recorder, Run
 
@@ -28,7 +28,7 @@ class Etmv3Execution(Execution):
     """
 
     def __init__(
-        self, automaton: Etmv3Automaton, recorder: Recorder, m_profile: bool, data: Optional[DataTracer]
+        self, automaton: Etmv3Automaton, recorder: Recorder, m_profile: bool, data: Optional[DataMatcher]
     ) -> None:
         super().__init__(automaton, recorder)
         self._etmv3 = automaton
@@ -36,13 +36,13 @@ class Etmv3Execution(Execution):
         self._data = data
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
-        """Tell a gap and forget everything, as when synchronisation is lost."""
+        """Record a gap and forget everything, as when synchronisation is lost."""
         super().lose(position, reason, detail)
         if self._data is not None:
             self._data.lose()
 
     def header(self, header: int, position: int) -> None:
-        """Follow a P-header's atoms; where that is not possible a gap says why."""
+        """Follow a P-header's atoms; failure becomes a gap."""
         atoms = self._etmv3.atoms[header]
         successor = self._etmv3.successor(self.point, header)
         self._run(successor, position)
@@ -54,7 +54,7 @@ class Etmv3Execution(Execution):
             self._data.lose()
 
     def stop(self, position: int) -> None:
-        """Tell why what is traced here cannot be followed, unless that was told."""
+        """Record a gap here, unless one was recorded."""
         point = self.point
         if isinstance(point, UnknownPoint):
             super().stop(position)
@@ -63,7 +63,10 @@ class Etmv3Execution(Execution):
         self.set(self.automaton.lost)
 
     def run_one(self, position: int) -> None:
-        """Run the instruction at the program point where the execution stands, as an E atom does (7.10.5)."""
+        """Run the instruction at the program point, as an E atom does.
+
+        Section 7.10.5.
+        """
         successor = self._etmv3.find_successor(self.point, "E")
         self._run(successor, position)
         if not successor.atoms:
@@ -81,7 +84,7 @@ class Etmv3Execution(Execution):
                     entry += 1
 
     def branch(self, branch: Branch, position: int) -> None:
-        """Take a branch packet: where the execution goes on, and why."""
+        """Take a branch packet: an address, and perhaps an exception."""
         information = branch.information
         if information is None:
             self.arrive(branch.reference, position)
@@ -106,7 +109,10 @@ class Etmv3Execution(Execution):
             self._data.taken(event)
 
     def returned(self, position: int) -> None:
-        """Take an exception exit packet: the instruction before it returns from an exception."""
+        """Take an exception exit packet.
+
+        The instruction before it returns from an exception.
+        """
         event = ExceptionReturn(self.offset(position))
         self.event(event)
         if self._data is not None and self._m_profile:

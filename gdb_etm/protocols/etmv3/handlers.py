@@ -1,4 +1,4 @@
-"""What each kind of packet means: its fields, read and handed on as elements.
+"""Handlers of ETMv3 packets: fields read, elements handed on.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
 """
@@ -11,14 +11,14 @@ from gdb_etm.protocols.armv7.fields import Reason
 from gdb_etm.protocols.armv7.handlers import Handlers
 from gdb_etm.protocols.elements import Context, Cycles, Event
 from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.data import DataTracer
+from gdb_etm.protocols.etmv3.data import DataMatcher
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
 from gdb_etm.protocols.etmv3.packets import Kind, Sync, read_branch, read_count, read_sync
 from gdb_etm.protocols.recorder import Spot
 
 
 class PacketContext(NamedTuple):
-    """What decides, beside the state of the execution, what packets do."""
+    """The part of the stream's state outside the execution."""
 
     context: Optional[Context]
     # Whether a cycle count that follows belongs to a gap.
@@ -44,7 +44,7 @@ class Etmv3Handlers(Handlers[Kind]):
     :param data: Takes data packets; None when the unit traces no data.
     """
 
-    def __init__(self, config: Etmv3Config, execution: Etmv3Execution, data: Optional[DataTracer]) -> None:
+    def __init__(self, config: Etmv3Config, execution: Etmv3Execution, data: Optional[DataMatcher]) -> None:
         super().__init__(config, execution)
         self._config = config
         self._execution = execution
@@ -78,7 +78,7 @@ class Etmv3Handlers(Handlers[Kind]):
             self._data.packet(kind, data, at, position)
 
     def lose(self) -> None:
-        """Forget what packets are compressed against, as when synchronisation is lost."""
+        """Forget the compression state, as when synchronisation is lost."""
         super().lose()
         self._gap = None
         if self._data is not None:

@@ -1,4 +1,4 @@
-"""The header table: which packet each first byte opens under a given configuration.
+"""ETMv3's header table: the packet of each first byte.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), table 7.1; the lengths
 follow the packet descriptions in chapter 7.

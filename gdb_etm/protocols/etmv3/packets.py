@@ -1,4 +1,4 @@
-"""ETMv3 trace packets: their kinds, and what their fields are.
+"""ETMv3 trace packets: their kinds and fields.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7; sections are
 cited as 7.x.
@@ -78,7 +78,10 @@ def size_of(code: int) -> int:
 
 
 def count_end(data: bytes, at: int, end: int) -> int:
-    """Give the index after a cycle count or a data address of one to five bytes; 0 when it is not whole."""
+    """Give the index after one to five bytes, 0 when incomplete.
+
+    They are a cycle count or a data address.
+    """
     for index in range(at, min(end, at + 5)):
         if not data[index] & 0x80 or index == at + 4:
             return index + 1
@@ -111,17 +114,23 @@ def read_data_address(data: bytes, at: int, old: DataAddress) -> Tuple[DataAddre
 
 
 def has_data_address(kind: Kind, header: int) -> bool:
-    """Tell whether a data packet has an address where the unit traces addresses: its A bit."""
+    """Return whether a data packet has an address: its A bit.
+
+    It counts only where the unit traces addresses.
+    """
     return bool(header & (0x10 if kind is Kind.NOT_TRACED else 0x20))
 
 
 def read_value(header: int, data: bytes, at: int) -> int:
-    """Read a data value; its size is in the header, and leading zeros are left out (table 7.17)."""
+    """Read a data value without its leading zeros (table 7.17).
+
+    Its size is in the header.
+    """
     return int.from_bytes(data[at : at + size_of(header >> 2)], "little")
 
 
 def read_branch(config: Etmv3Config, data: bytes, at: int, old: Reference) -> Branch:
-    """Read a branch address packet, or an address that is written like one (7.3.5).
+    """Read a branch address packet, or an address of that form (7.3.5).
 
     :param old: The last address output.
     """

@@ -1,4 +1,4 @@
-"""Building the automaton: program points and states, each made when it is first met and kept."""
+"""ETMv4's automaton: program points and states, each made once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Automaton:
         return point
 
     def point_of(self, address: Address, wide: bool) -> ProgramPoint:
-        """Give the program point that an address packet names, under the context's SF bit ``wide``."""
+        """Give the program point of an address packet, by SF bit."""
         if wide:
             # IS1 with SF set is reserved (Table 6-19).
             return RESERVED if address.is1 else self.point(address.address, _A64)
@@ -100,12 +100,15 @@ class Automaton:
         return state
 
     def name(self, packed: int, wide: bool) -> ProgramPoint:
-        """Give the program point that an address packet names, the address as in a state's registers; keep it."""
+        """Give the program point of a packed address, and keep it."""
         point = self.named[wide][packed] = self.point_of(unpack_address(packed), wide)
         return point
 
     def step(self, point: ProgramPoint, header: int) -> Optional[Step]:
-        """Tell where an Atom packet leads from a program point; None when blocks are not enough (:meth:`successor`)."""
+        """Give the program point after an Atom packet.
+
+        None when blocks are not enough (:meth:`successor`).
+        """
         count = 0
         here = point
         for taken in ATOMS[header]:
@@ -150,7 +153,10 @@ class Automaton:
         return following
 
     def successor(self, point: ProgramPoint, atoms: Tuple[bool, ...]) -> Optional[Successor]:
-        """Tell where atoms lead from a program point; None when the code does not lead as one of them says."""
+        """Give the successor of a program point after some atoms.
+
+        None when the code does not lead as one of them says.
+        """
         successors = point.successors
         if successors is None:
             successors = point.successors = {}
@@ -213,7 +219,10 @@ class Automaton:
         return AFTER_BRANCH if last.kind is _INDIRECT else self.point(last.target, last.isa)
 
     def forget(self) -> None:
-        """Bound memory on trace that does not repeat.  Runs stay: histories refer to them."""
+        """Bound memory on trace that does not repeat.
+
+        Runs stay: histories refer to them.
+        """
         for states in self._states.values():
             for state in states.values():
                 state.transitions = {}

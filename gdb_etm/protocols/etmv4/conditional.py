@@ -1,4 +1,4 @@
-"""Packets of conditional instructions and their results: the elements that they stand for, with resolved keys.
+"""Packets of conditional instructions and results, as elements with keys.
 
 A C element says that a conditional instruction that is no branch ran, an R element what its condition came to.
 
@@ -56,7 +56,7 @@ _TOKEN_BITS = 12
 
 
 def read_tokens(field: int, flags: bool) -> Optional[List[int]]:
-    """Read the results in the token field of a Conditional Result format 3 packet, oldest first.
+    """Read the tokens of a Conditional Result format 3 packet, oldest first.
 
     :param field: 12 bits.
     :param flags: Whether results are flags (TRCIDR0.CONDTYPE).
@@ -97,7 +97,10 @@ class ResultSet(NamedTuple):
 
 
 def read_results(data: bytes, at: int) -> List[ResultSet]:
-    """Read the sets of a Conditional Result format 1 packet; ``at`` is the index of the header."""
+    """Read the sets of a Conditional Result format 1 packet.
+
+    ``at`` is the index of the header.
+    """
     header = data[at]
     fills = (header & 1,) if header >= 0x6E else (header & 1, header >> 1 & 1)
     at += 1
@@ -114,7 +117,9 @@ def read_results(data: bytes, at: int) -> List[ResultSet]:
 
 
 class ConditionKeys:
-    """The keys of the last C and R elements, which packets are compressed against (6.4.9).
+    """The keys of the last C and R elements (6.4.9).
+
+    Packets are compressed against them.
 
     :param config: The unit's configuration.
     """
@@ -141,11 +146,16 @@ class ConditionKeys:
         self._known = True
 
     def lose(self) -> None:
-        """The keys are unknown until the next reset: a packet that moves them was not read."""
+        """Forget the keys until the next reset.
+
+        A packet that moves them was not read.
+        """
         self._known = False
 
     def read(self, kind: Kind, data: bytes, at: int) -> Optional[List[Element]]:
-        """Give the C and R elements of a packet without reserved fields, in order.
+        """Give the C and R elements of a packet, in order.
+
+        The packet has no reserved fields.
 
         :param at: Index of its header.
         :returns: None when the keys are unknown, or imply more elements than any unit can have waiting.

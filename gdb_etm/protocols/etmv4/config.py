@@ -1,4 +1,4 @@
-"""What a decoder must know of the unit before the first byte, from its registers.
+"""Configuration of an ETMv4 for decoding, from its registers.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 7.3.
 """
@@ -14,7 +14,7 @@ _NEEDED = ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2")
 
 
 class Etmv4Config(NamedTuple):
-    """The facts about a trace unit that decide how its bytes are read."""
+    """The facts about a unit that decide how bytes are read."""
 
     # ATB trace ID, 0 to 0x7F (TRCTRACEIDR.TRACEID).
     trace_id: int

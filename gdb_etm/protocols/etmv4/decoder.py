@@ -1,4 +1,6 @@
-"""ETMv4 instruction trace and the program to an execution: ranges of instructions, and events.
+"""ETMv4 decoder: instruction trace and program to an execution.
+
+It gives ranges of instructions, and events.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis" and chapter 6.
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 
 
 class Decoder:
-    """Decodes streams of one trace unit; what it learns of the program serves every later stream.
+    """Decoder for the streams of one trace unit.
+
+    What it learns of the program serves every later stream.
 
     :param config: The unit's configuration.
     :param program: The program that the core ran.
@@ -107,7 +111,7 @@ class Decoding(PacketStream[Kind]):
         )
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream; a packet that is not whole waits for more."""
+        """Take the next bytes; a packet that is not whole waits."""
         data = self._rest + bytes(data) if self._rest else bytes(data)
         at = 0
         end = len(data)
@@ -124,7 +128,7 @@ class Decoding(PacketStream[Kind]):
         self._base += at
 
     def finish(self, transfers: Optional[Sequence[DataElement]] = None) -> Recorder:
-        """End the stream and give what was recorded.
+        """End the stream and give the recording.
 
         :param transfers: The elements of the data stream beside it; None where there is none.
         """

@@ -51,7 +51,9 @@ _M_IMPLEMENTATION_DEFINED = range(0x20, 0x30)
 
 
 def may_go_on(number: int, m_profile: bool) -> bool:
-    """Tell whether execution may go on where it was, with no Address to say so (5.2.7, 5.2.9).
+    """Return whether execution may continue in place, without an Address.
+
+    Sections 5.2.7 and 5.2.9.
 
     :param number: TYPE from the packet, 0 to 0x3FF.
     """
@@ -77,5 +79,8 @@ def exception_name(number: int, m_profile: bool) -> Tuple[str, Optional[int]]:
 
 
 def reset(m_profile: bool) -> int:
-    """Give the type of a PE reset, whose return address means nothing (5.2.7)."""
+    """Give the type of a PE reset (5.2.7).
+
+    Its return address means nothing.
+    """
     return 0x01 if m_profile else 0x00

@@ -1,4 +1,6 @@
-"""Where the execution stands while a stream is decoded, and what is recorded of it.
+"""The execution of an ETMv4 stream: addresses and P0 elements.
+
+They are followed through the program.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis".
@@ -6,34 +8,17 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, BlockEnd
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.untaken import always_taken
-from gdb_etm.protocols.elements import (
-    Context,
-    Cycles,
-    Event,
-    Exception_,
-    ExceptionReturn,
-    Gap,
-    GapReason,
-    Range,
-    Timestamp,
-)
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, GapReason, Range
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import Automaton
+from gdb_etm.protocols.etmv4.execution_state import ExecutionState
 from gdb_etm.protocols.etmv4.log import Log, Parent
-from gdb_etm.protocols.etmv4.packets import (
-    NO_ADDRESSES,
-    Address,
-    Addresses,
-    ContextFields,
-    ExceptionFields,
-    TraceInfo,
-    push_address,
-)
+from gdb_etm.protocols.etmv4.packets import Address, ContextFields, ExceptionFields, push_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     EXPECTED,
@@ -41,16 +26,14 @@ from gdb_etm.protocols.etmv4.program_points import (
     RESERVED,
     STACK_DEPTH,
     UNDIRECTED,
-    Entry,
     FuturePoint,
     ProgramPoint,
     UnknownPoint,
-    pack_addresses,
 )
 from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.profile import nothing_ran
-from gdb_etm.protocols.recorder import Leg, Recorder, Spot
+from gdb_etm.protocols.recorder import Leg, Recorder
 
 # A Q element's count may be any number, so what is followed of it is bounded.
 _MOST_BRANCHES = 1 << 12
@@ -64,7 +47,7 @@ class _Undirected(NamedTuple):
 
 
 class TakenException(NamedTuple):
-    """An Exception element and what its packet says besides."""
+    """An Exception element, and the rest of its packet."""
 
     fields: ExceptionFields
     # The preferred return address.
@@ -75,8 +58,10 @@ class TakenException(NamedTuple):
     arrived: bool
 
 
-class Execution:
-    """The state of one stream's analysis.
+class Execution(ExecutionState):
+    """The execution of one stream: addresses and P0 elements.
+
+    They are followed through the program.
 
     :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
@@ -87,133 +72,12 @@ class Execution:
     def __init__(
         self, automaton: Automaton, recorder: Recorder, m_profile: bool = False, log: Optional[Log] = None
     ) -> None:
-        self.automaton = automaton
-        self.recorder = recorder
+        super().__init__(automaton, recorder, log)
         self._m_profile = m_profile
-        self._log = log
-        self.state = automaton.state(LOST, NO_ADDRESSES, False, False)
-        # The return stack, its top last.
-        self.stack: List[Entry] = []
-        # Why the stream cannot be followed at all; empty when it can.
-        self.refused = ""
-        # The last context told since synchronisation.
-        self.context: Optional[Context] = None
-        # That context's SF bit.
-        self.wide = False
-        # Timestamps that have a marker, each with the spot of the marker; not recorded yet.
-        self.marked: List[Tuple[Spot, Event]] = []
-        self._marker: Optional[Spot] = None
         self._undirected: Optional[_Undirected] = None
 
-    @property
-    def addresses(self) -> Addresses:
-        """The address registers."""
-        return self.state.addresses
-
-    def set(
-        self,
-        point: ProgramPoint,
-        addresses: Optional[Addresses] = None,
-        quiet: Optional[bool] = None,
-        address_given: bool = False,
-    ) -> None:
-        """Move to another state; what is not given stays, but for ``address_given``.
-
-        :param point: Where the execution stands.
-        :param address_given: Whether an address packet was the last to say so.
-        """
-        state = self.state
-        self.state = self.automaton.enter(
-            LOST if self.refused else point,
-            state.registers if addresses is None else pack_addresses(addresses),
-            (self.wide, state.quiet if quiet is None else quiet, address_given, ()),
-        )
-
-    def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
-        """Tell a gap found at ``position`` in the stream."""
-        self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
-
-    def event(self, event: Event) -> None:
-        """Take an element that is only recorded."""
-        if self._marker is not None and isinstance(event, Timestamp):
-            self.marked.append((self._marker, event))
-            self._marker = None
-        else:
-            self.recorder.event(event)
-
-    def mark_time(self) -> None:
-        """Take a Timestamp Marker element: the next timestamp is of what came last (5.2.15)."""
-        self._marker = self.recorder.here()
-
-    def cycle_count(self, event: Cycles) -> None:
-        """Take a Cycle Count element."""
-        self.recorder.event(event)
-
-    def lose(self, position: int, reason: GapReason, detail: str) -> None:
-        """Tell a gap and forget everything, as when synchronisation is lost."""
-        self.gap(position, reason, detail)
-        self._marker = None
-        self.stack.clear()
-        self.context = None
-        if self._log is not None:
-            self._log.conditions.lose()
-        self.set(LOST)
-
-    def synchronise(self, info: TraceInfo, position: int) -> None:
-        """Reset what packets are compressed against, and nothing else, as a Trace Info does (table 6-4)."""
-        self.set(self.state.point, NO_ADDRESSES, quiet=True, address_given=self.state.address_given)
-
-    def trace_on(self, position: int, flush: Optional[Flush] = None) -> None:
-        """Take a Trace On element: what ran before it was not traced (5.2.2).
-
-        :param flush: The Conditional Flush element that it implies; None for a new one.
-        """
-        self.gap(position, GapReason.TRACE_ON)
-        self.flush_conditions(flush)
-        self.set(EXPECTED)
-
-    def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
-        """Tell a gap after which only the program point is unknown: a Discard or an Overflow (5.2.4, 5.2.5)."""
-        self.gap(position, reason, detail)
-        self._marker = None
-        self.flush_conditions()
-        self.set(LOST)
-
-    def flush_conditions(self, flush: Optional[Flush] = None) -> None:
-        """Take a Conditional Flush element, stated or implied (2.6.2).
-
-        :param flush: What the log has of it already; None for a new one.
-        """
-        if self._log is not None:
-            flush = flush if flush is not None else self._log.conditions.flush()
-            flush.entry, flush.event = len(self.recorder.order), len(self.recorder.events)
-
-    def set_context(self, fields: ContextFields, position: int) -> None:
-        """Take a Context element; the code from here on runs in it."""
-        context = Context(
-            self.recorder.offset_of(position),
-            fields.exception_level,
-            fields.non_secure,
-            fields.sixty_four_bit,
-            fields.context_id if fields.context_id >= 0 else None,
-            fields.vmid if fields.vmid >= 0 else None,
-        )
-        if self.context is None or self.context[1:] != context[1:]:
-            self.recorder.event(context)
-        self.context = context
-        point = self.state.point
-        if self.wide != fields.sixty_four_bit:
-            # The instruction set is decided by the address and the context together, in either order (6.4.12).
-            if point is RESERVED or not isinstance(point, UnknownPoint):
-                address = self.state.addresses[0]
-                if not self.state.address_given or self.automaton.point_of(address, self.wide) is not point:
-                    address = Address(point.address, point.isa is Isa.T32)
-                point = self.automaton.point_of(address, fields.sixty_four_bit)
-            self.wide = fields.sixty_four_bit
-        self.set(point, address_given=self.state.address_given)
-
     def arrive(self, address: Address, position: int) -> None:
-        """Take an Address element; one that the program contradicts is told as a gap."""
+        """Take an Address element; a contradiction with the program becomes a gap."""
         here = self.state.point
         point = self.automaton.point_of(address, self.wide)
         if here is UNDIRECTED:
@@ -226,13 +90,16 @@ class Execution:
         self.set(point, push_address(self.state.addresses, address), quiet=False, address_given=True)
 
     def flush_future(self) -> None:
-        """Take a Branch Future Flush element, stated or implied: no implicit branch will come (5.2.11)."""
+        """Take a Branch Future Flush: no implicit branch will come (5.2.11).
+
+        It may be stated or implied.
+        """
         point = self.state.point
         if isinstance(point, FuturePoint):
             self.set(self.automaton.point(point.address, point.isa), address_given=self.state.address_given)
 
     def resynchronise(self, position: int) -> None:
-        """Take a Resynchronization element: a branch future that was not traced may take effect (5.2.12)."""
+        """Take a Resynchronization: an untraced branch future may apply (5.2.12)."""
         point = self.state.point
         if isinstance(point, FuturePoint) or point is LOST:
             return
@@ -249,7 +116,7 @@ class Execution:
             self.atom(taken, taken, position)
 
     def atom(self, taken: bool, traced: bool, position: int, parent: Optional[Parent] = None) -> None:
-        """Follow one Atom element; where that is not possible a gap says why.
+        """Follow one Atom element; failure becomes a gap.
 
         :param taken: Whether it is an E in the end.
         :param traced: Whether it was one at first: that decides what the return stack does (5.3.1).
@@ -276,7 +143,7 @@ class Execution:
         self.set(successor.point)
 
     def q(self, count: Optional[int], position: int) -> None:
-        """Take a Q element: so many instructions ran, and directions of branches among them are not told (5.2.6)."""
+        """Take a Q element: instructions ran, their branches' directions unknown (5.2.6)."""
         point = self._begin(position)
         if point is None:
             self.set(LOST if self.state.point is LOST else EXPECTED)
@@ -370,7 +237,7 @@ class Execution:
         self._returned()
 
     def function_return(self, position: int, parent: Optional[Parent] = None) -> None:
-        """Take a Function Return element: the branch before it went back to the other security state (5.2.13)."""
+        """Take a Function Return: the branch before changed security state (5.2.13)."""
         if parent is not None:
             parent.entry = len(self.recorder.order) - 1
         self._returned()

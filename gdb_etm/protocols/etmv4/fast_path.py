@@ -1,4 +1,4 @@
-"""Going through a stream by what is remembered of it: the hot loop of decoding.
+"""The hot loop of decoding: a stream followed through three caches.
 
 Three caches, each used where the one before it has been enough so far:
 
@@ -53,7 +53,7 @@ _REMEMBERED = frozenset(
 
 
 class LongTransition(NamedTuple):
-    """What a packet, or a series of transitions and packets, does."""
+    """The effect of one packet, or of many transitions and packets."""
 
     # Bytes consumed.
     length: int
@@ -71,7 +71,10 @@ class LongTransition(NamedTuple):
     deepest: int
 
     def act(self, stack: List[Entry]) -> bool:
-        """Do to a return stack what the long transition does; False, and nothing done, where entries are missing."""
+        """Apply the long transition to a return stack.
+
+        False, and nothing done, where entries are missing.
+        """
         left = len(stack) - len(self.takes)
         if left < 0 or stack[left:] != self.takes:
             return False
@@ -86,7 +89,7 @@ class LongTransition(NamedTuple):
 
 
 class TransitionCache:
-    """What is remembered under one packet context.
+    """Packets and long transitions remembered under one packet context.
 
     :param packet_context: The packet context.
     """
@@ -98,7 +101,7 @@ class TransitionCache:
 
 
 class TransitionCaches:
-    """What is remembered of streams, by packet context."""
+    """The caches of all packet contexts."""
 
     def __init__(self) -> None:
         self._caches: Dict[PacketContext, TransitionCache] = {}
@@ -112,7 +115,7 @@ class TransitionCaches:
         return self._async
 
     def under(self, packet_context: PacketContext) -> TransitionCache:
-        """Give what is remembered under a packet context."""
+        """Give the cache of a packet context."""
         cache = self._caches.get(packet_context)
         if cache is None:
             cache = self._caches[packet_context] = TransitionCache(packet_context)
@@ -194,7 +197,7 @@ class Follower:
         self._base = 0
 
     def follow(self, data: bytes, at: int, end: int, base: int) -> int:
-        """Follow by what is remembered, or can be, as far as possible.
+        """Follow the stream as far as the caches reach.
 
         :param base: Position in the stream of the first byte of ``data``.
         :returns: Where it stopped: at the end, or at a packet to be handled.
@@ -325,7 +328,7 @@ class Follower:
         return size if size <= WINDOW else 0
 
     def handle(self, data: bytes, at: int, end: int, handle: Handle) -> int:
-        """Let the packet be handled at which :meth:`follow` stopped, and remember what was done.
+        """Handle the packet at which :meth:`follow` stopped, and remember the effect.
 
         :param handle: Handles a packet.
         :returns: The index after the packet; ``at`` when it is not whole.

@@ -1,4 +1,4 @@
-"""What each kind of packet means: its fields, read and handed on as elements.
+"""Handlers of ETMv4 packets: fields read, elements handed on.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.
 """
@@ -90,12 +90,12 @@ class Handlers:
             self._by_kind.update(self._conditional.handlers())
 
     def packet_context(self) -> PacketContext:
-        """Tell what else than the execution's state decides how the next packets are read, but for time."""
+        """Give the present packet context, time aside."""
         context = self._execution.context
         return (context[1:] if context is not None else None, self._fields, self._threshold, self._timestamp != 0)
 
     def resume(self, packet_context: PacketContext) -> None:
-        """Go on as if the packets had been handled that lead to a packet context."""
+        """Continue under a packet context, without its packets handled."""
         context, self._fields, self._threshold, has_time = packet_context
         old = self._execution.context
         if context is not None and (old is None or old[1:] != context):

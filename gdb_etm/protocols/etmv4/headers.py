@@ -1,4 +1,4 @@
-"""The header table: which packet each first byte opens under a given configuration.
+"""ETMv4's header table: the packet of each first byte.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), tables 6-8
 and 6-9; the lengths follow the packet descriptions in 6.4.
@@ -45,7 +45,10 @@ def _two_continued(data: bytes, start: int, end: int) -> int:
 
 
 def extension_length(data: bytes, start: int, end: int) -> int:
-    """Give the length of an A-Sync, or 2 for every other extension packet (6.4.2)."""
+    """Give the length of an A-Sync or another extension packet (6.4.2).
+
+    The others have 2 bytes.
+    """
     if end - start < 2:
         return NEED_MORE
     if data[start + 1]:
@@ -251,7 +254,10 @@ def _put_addresses(table: List[Header], config: Etmv4Config) -> None:
 
 
 def packet_kind(header: Header, data: bytes, start: int, config: Etmv4Config) -> Kind:
-    """Tell the kind of a whole packet; the extension header 0x00 needs its second byte."""
+    """Give the kind of a whole packet.
+
+    The extension header 0x00 needs its second byte.
+    """
     kind: Kind = header.kind
     if kind is not Kind.ASYNC or not data[start + 1]:
         return kind

@@ -1,4 +1,6 @@
-"""What the analysis of data and of conditional instructions needs of the instruction stream, in stream order.
+"""Log of the instruction stream, for analysing data and conditional instructions.
+
+It is in stream order.
 
 Kept only for units that trace data or conditional instructions.  Cancelled P0 elements stay in the log, for a
 cancelled one can own data (IHI 0064, 2.4.4).
@@ -12,7 +14,7 @@ from gdb_etm.protocols.etmv4.results import ResultQueue
 
 
 class Parent:
-    """A P0 element: what data address elements refer to by its key."""
+    """A P0 element, referred to by data address elements."""
 
     __slots__ = ("key", "entry", "event")
 
@@ -46,7 +48,7 @@ class Cancelled(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Trace was lost: an overflow, a discard, or bytes that could not be read."""
+    """Trace was lost: an overflow, a discard, or unreadable bytes."""
 
 
 Item = Union[Parent, Marker, Time, Cancelled, Lost]

@@ -1,4 +1,4 @@
-"""Which conditional instructions passed their condition: the unit's results matched to the instructions that ran.
+"""Outcomes of conditional instructions: results matched to instructions that ran.
 
 The unit says only that some conditional instruction ran and what its condition came to.  Which one is found by going
 through the execution by the rules that the unit goes by: C elements come in the order of the instructions, and an F
@@ -35,24 +35,26 @@ _ALL = 7
 _IT_REACH = 14
 
 
-class Step(NamedTuple):
+class RelevantInstruction(NamedTuple):
     """An instruction of a range that matters to the results."""
 
-    # Of the instruction in its range, from 0.
-    place: int
+    # Position of the instruction in its range, from 0.
+    number: int
     # Its condition code, ALWAYS when it has no C element.
     condition: int
     sets_flags: bool
 
 
-class _Walk(NamedTuple):
-    steps: Tuple[Step, ...]
+class _RangeScan(NamedTuple):
+    relevant: Tuple[RelevantInstruction, ...]
     # ITSTATE after the last instruction.
     it_state: int
 
 
 class Conditions:
-    """Finds the conditional and flag-setting instructions of ranges, and keeps what it found.
+    """Finds the conditional and flag-setting instructions of ranges.
+
+    What is found is kept.
 
     :param blocks: Blocks of the program.
     :param config: The unit's configuration.
@@ -64,24 +66,26 @@ class Conditions:
         self._branches.update((InstructionKind.WAIT,) if config.waits else ())
         self._branches.update((InstructionKind.FUTURE,) if config.futures else ())
         self._flags = config.condition_flags
-        self._walks: Dict[Tuple[int, int, Isa, int, int], _Walk] = {}
+        self._scans: Dict[Tuple[int, int, Isa, int, int], _RangeScan] = {}
         # ITSTATE by address, of instructions in IT blocks that were gone through from their IT on.
         self._it_states: Dict[int, int] = {}
 
-    def walk(self, executed: Range, it_state: int, selection: int) -> _Walk:
+    def scan(self, executed: Range, it_state: int, selection: int) -> _RangeScan:
         """Go through a range.
 
         :param it_state: ITSTATE at its first instruction.
         :param selection: Which conditional instructions have C elements, as TRCCONFIGR.COND.
         """
         key = (executed.start, executed.end, executed.isa, it_state, selection)
-        walk = self._walks.get(key)
-        if walk is None:
-            walk = self._walks[key] = self._go(executed, it_state, selection)
-        return walk
+        scan = self._scans.get(key)
+        if scan is None:
+            scan = self._scans[key] = self._go(executed, it_state, selection)
+        return scan
 
     def it_state(self, address: int) -> Optional[int]:
-        """Find ITSTATE at a T32 instruction that was not come to by a branch; None when it is unknown.
+        """Find ITSTATE at a T32 instruction; None when unknown.
+
+        For one that was not reached by a branch.
 
         It is a property of the code, as no branch may go into an IT block: known when the block was gone through once,
         or when there is no IT before the address that could reach it.
@@ -97,8 +101,8 @@ class Conditions:
                 return None
         return 0
 
-    def _go(self, executed: Range, it_state: int, selection: int) -> _Walk:
-        steps: List[Step] = []
+    def _go(self, executed: Range, it_state: int, selection: int) -> _RangeScan:
+        steps: List[RelevantInstruction] = []
         addresses = self._blocks.addresses(executed.start, executed.end, executed.isa)
         for index, address in enumerate(addresses):
             code = self._blocks.program.read(address, 4)
@@ -114,9 +118,11 @@ class Conditions:
                 it_state = half & 0xFF if enters_it_block(half) else next_it_state(it_state)
         if it_state:
             self._it_states[executed.end] = it_state
-        return _Walk(tuple(steps), it_state)
+        return _RangeScan(tuple(steps), it_state)
 
-    def _step(self, index: int, address: int, code: bytes, isa: Isa, it_state: int, selection: int) -> Optional[Step]:
+    def _step(
+        self, index: int, address: int, code: bytes, isa: Isa, it_state: int, selection: int
+    ) -> Optional[RelevantInstruction]:
         sets = self._flags and sets_flags(code, 0, isa, it_state)
         code_of = condition(code, 0, isa, it_state)
         if code_of != ALWAYS:
@@ -125,7 +131,7 @@ class Conditions:
                 code_of = ALWAYS
             elif selection != _ALL and not accesses(code, 0, isa) & selection:
                 code_of = ALWAYS
-        return Step(index, code_of, sets) if sets or code_of != ALWAYS else None
+        return RelevantInstruction(index, code_of, sets) if sets or code_of != ALWAYS else None
 
 
 def _reaches(before: bytes, at: int) -> bool:
@@ -238,15 +244,15 @@ class _Matcher:
             self._it_state = None
             self._lost = True
             return
-        walk = self._conditions.walk(executed, it_state, self._results.selection)
-        self._it_state = walk.it_state
-        for step in walk.steps:
+        scan = self._conditions.scan(executed, it_state, self._results.selection)
+        self._it_state = scan.it_state
+        for step in scan.relevant:
             if self._lost:
                 return
             if step.condition != ALWAYS:
                 passed = self._conditional(step.condition)
                 if passed is not None:
-                    found.append((first + step.place, passed))
+                    found.append((first + step.number, passed))
             if step.sets_flags:
                 self._markers = 0
 
@@ -301,7 +307,7 @@ def _groups(flushes: List[Flush]) -> List[List[Flush]]:
 
 
 def match_conditions(recorder: Recorder, queue: ResultQueue, blocks: Blocks, config: Etmv4Config) -> None:
-    """Find out which executed conditional instructions passed their condition, and put it in the recording.
+    """Record which executed conditional instructions passed their condition.
 
     :param recorder: The whole recording of a stream, each P0 element an entry of its own; takes the outcomes.
     :param queue: The conditional elements of the stream.

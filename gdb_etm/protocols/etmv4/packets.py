@@ -1,4 +1,4 @@
-"""ETMv4 instruction trace packets: where each begins and ends, and what its fields are.
+"""ETMv4 instruction trace packets: their kinds and fields.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 6,
 "Descriptions of trace packets"; sections are cited as 6.4.x.
@@ -17,7 +17,7 @@ ASYNC = b"\x00" * 11 + b"\x80"
 
 
 class Kind(Enum):
-    """Packet kinds of the instruction and the data stream, by the specification's names."""
+    """Packet kinds of both streams, by the specification's names."""
 
     ASYNC = "A-Sync"
     DISCARD = "Discard"
@@ -112,7 +112,9 @@ NO_CONTEXT = ContextFields(0, False, False, -1, -1)
 
 
 def read_continued(data: bytes, at: int) -> Tuple[int, int]:
-    """Read a field of 7 bits a byte, least significant first, bit 7 set when more follow.
+    """Read a number of 7 bits a byte, least significant first.
+
+    Bit 7 says that another byte follows.
 
     :returns: The value and the index after it.
     """
@@ -140,7 +142,10 @@ def read_address(header: int, data: bytes, at: int, addresses: Addresses) -> Tup
 
 
 def pack_address(address: Address) -> int:
-    """Make one number of an address register: the address shifted left by one, with the instruction set as bit 0."""
+    """Pack an address register into one number.
+
+    The address is shifted left by one; bit 0 is the instruction set.
+    """
     return address.address << 1 | address.is1
 
 
@@ -150,7 +155,9 @@ def unpack_address(packed: int) -> Address:
 
 
 def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int) -> Tuple[int, int]:
-    """Read the payload of a short or long address (6.4.12) as :func:`pack_address` has it.
+    """Read a short or long address as :func:`pack_address` packs it.
+
+    Section 6.4.12.
 
     :param header: Header of the address packet, not of an Exact Match.
     :param at: Index of the byte after the header.
@@ -191,7 +198,10 @@ _LONG: Dict[int, Tuple[int, int]] = {
 
 
 def push_address(addresses: Addresses, address: Address) -> Addresses:
-    """Put an address in front of the address registers; every address packet does, Exact Match too."""
+    """Push an address to the address registers.
+
+    Every address packet does, Exact Match too.
+    """
     return address, addresses[0], addresses[1]
 
 
@@ -238,7 +248,10 @@ def read_timestamp(data: bytes, at: int, old: int) -> Tuple[int, int, int]:
 
 
 def read_count(data: bytes, at: int) -> Tuple[int, int]:
-    """Read a cycle count of 1 to 3 bytes: 7, 7 and 6 bits (6.4.6)."""
+    """Read a cycle count of up to 3 bytes (6.4.6).
+
+    They have 7, 7 and 6 bits.
+    """
     value = data[at] & 0x7F
     if data[at] & 0x80:
         at += 1
@@ -278,7 +291,7 @@ class ExceptionFields(NamedTuple):
 
 
 def read_exception(data: bytes, at: int) -> Tuple[ExceptionFields, int]:
-    """Read the information bytes of an Exception packet; ``at`` is the index of the header."""
+    """Read an Exception packet's information bytes; ``at`` is the header's index."""
     info = data[at + 1]
     number = info >> 1 & 0x1F
     elements = info >> 5 & 2 | info & 1

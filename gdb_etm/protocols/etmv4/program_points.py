@@ -1,4 +1,4 @@
-"""The automaton behind the decoder: program points, decoder states, and transitions.
+"""The decoder's automaton: program points, decoder states, and transitions.
 
 A *program point* is where the execution stands.  A *decoder state* is a program point and everything else that decides
 how the next bytes are read: the address registers, the instruction set width, whether the return stack is quiet,
@@ -53,7 +53,10 @@ class ProgramPoint:
 
 
 class FuturePoint(ProgramPoint):
-    """A program point from where the program runs into the branch point of a branch future instruction (5.2.5)."""
+    """A program point within reach of a branch future (5.2.5).
+
+    The program runs from there into its branch point.
+    """
 
     __slots__ = ("future",)
 
@@ -63,7 +66,7 @@ class FuturePoint(ProgramPoint):
 
 
 class UnknownPoint(ProgramPoint):
-    """The execution stands somewhere unknown until an address packet tells."""
+    """A program point that is unknown until an address packet comes."""
 
     __slots__ = ()
 
@@ -111,7 +114,7 @@ Registers = Tuple[int, int, int]
 
 
 class DecoderState:
-    """Everything that decides how the next bytes are read, but the contents of the return stack."""
+    """All that decides how bytes are read, return stack aside."""
 
     __slots__ = ("point", "registers", "wide", "quiet", "address_given", "pending", "window", "transitions", "sizes")
 
@@ -154,7 +157,7 @@ def pack_addresses(addresses: Addresses) -> Registers:
 
 
 class Transition(NamedTuple):
-    """What the whole packets in the next bytes do."""
+    """The effect of the whole packets in the next bytes."""
 
     # Bytes consumed.
     length: int

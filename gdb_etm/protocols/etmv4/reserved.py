@@ -1,4 +1,6 @@
-"""Packets whose length is certain but which hold a reserved value: the reason, in one place for listing and decoding.
+"""Reserved values in packets of certain length.
+
+The reason stands in one place, for listing and decoding.
 
 Such a packet does not cost packet synchronisation, but what it meant is unknown.  The listing shows the reason beside
 the fields.  The decoder tells a gap, and makes nothing of the stream up to the next Trace Info, where all that
@@ -20,7 +22,7 @@ from gdb_etm.protocols.etmv4.resolution import read_cancel, read_commit, read_cy
 
 
 def reserved_field(kind: Kind, data: bytes, at: int, config: Etmv4Config) -> str:
-    """Tell which field of a whole packet is reserved; empty when none is.
+    """Give the reserved field of a whole packet; empty for none.
 
     :param at: Index of the packet's header.
     """

@@ -1,4 +1,6 @@
-"""ETMv4 packets that say what became of P0 elements: committed, cancelled, mispredicted, or told in the data stream.
+"""Packets that resolve P0 elements: commit, cancel, mispredict, sync marks.
+
+A sync mark refers to the data stream.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.6 to 6.4.8.
 """
@@ -18,7 +20,7 @@ _ATOMS: Tuple[Atoms, ...] = ((), (True,), (True, True), (False,))
 
 
 class Cancel(NamedTuple):
-    """What a Cancel packet stands for, in this order."""
+    """The elements of a Cancel packet, in this order."""
 
     # P0 elements before the cancelling.
     atoms: Atoms
@@ -29,7 +31,7 @@ class Cancel(NamedTuple):
 
 
 class SyncMark(NamedTuple):
-    """What a Data Sync Mark packet stands for."""
+    """The elements of a Data Sync Mark packet."""
 
     # P0 elements before the marker.
     atoms: Atoms
@@ -38,7 +40,7 @@ class SyncMark(NamedTuple):
 
 
 def read_commit(data: bytes, at: int) -> int:
-    """Read how many of the oldest P0 elements a Commit packet commits; 0 is reserved (6.4.8)."""
+    """Read the count of a Commit packet; 0 is reserved (6.4.8)."""
     return read_continued(data, at + 1)[0]
 
 
@@ -57,7 +59,10 @@ def read_cancel(data: bytes, at: int) -> Cancel:
 
 
 def read_mispredict(data: bytes, at: int) -> Atoms:
-    """Read the atoms of a Mispredict packet; the last of them, or else the one before the packet, is wrong (6.4.8)."""
+    """Read the atoms of a Mispredict packet (6.4.8).
+
+    The last of them, or else the one before the packet, is wrong.
+    """
     return _ATOMS[data[at] & 3]
 
 
@@ -68,7 +73,7 @@ def read_sync_mark(data: bytes, at: int) -> SyncMark:
 
 
 def read_cycle_commit(data: bytes, at: int, config: Etmv4Config) -> int:
-    """Read how many P0 elements a Cycle Count packet of any format commits (6.4.6).
+    """Read how many elements a Cycle Count packet commits (6.4.6).
 
     Commit mode 1 takes the commits out of formats 1 and 3 only.  Neither the text of format 2, nor TRCIDR0.COMMOPT,
     which names the other two formats alone, makes an exception for format 2; OpenCSD reads it the same way.

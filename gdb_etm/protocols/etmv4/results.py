@@ -1,4 +1,4 @@
-"""The results of conditional instructions in the order in which the instructions ran.
+"""Queue of results of conditional instructions, in execution order.
 
 An R element belongs to the C elements before it that have its key and no result yet; after an F element the C elements
 before it no longer matter.
@@ -21,7 +21,10 @@ UNRESOLVED = 0xFF
 
 
 class Flush:
-    """An F element, stated or implied, and the C elements up to the next one."""
+    """An F element, and the C elements up to the next.
+
+    The F element may be stated or implied.
+    """
 
     __slots__ = ("selection", "results", "complete", "entry", "event", "cancelled")
 
@@ -41,7 +44,7 @@ class Flush:
 
 
 class ResultQueue:
-    """The C, R and F elements of one stream, as :class:`Flush` by flush."""
+    """The C, R and F elements of one stream, by flush."""
 
     def __init__(self) -> None:
         # In stream order, those included that a Cancel takes back; the first stands for the stream's beginning.
@@ -51,7 +54,10 @@ class ResultQueue:
         self._open: Dict[int, List[int]] = {}
 
     def inform(self, selection: int) -> None:
-        """Take a Trace Info element: which conditional instructions are traced; keys are known from here on."""
+        """Take a Trace Info element, from which on keys are known.
+
+        It says which conditional instructions are traced.
+        """
         self._selection = selection
         self._known = True
 
@@ -68,7 +74,7 @@ class ResultQueue:
             last.results[index] = element.value
 
     def flush(self) -> Flush:
-        """Take an F element: C elements without a result will not get one (6.4.9).
+        """Take an F element: earlier open C elements stay unresolved (6.4.9).
 
         :returns: It, so that whoever finds that it is valid can say where in the execution it stands.
         """
@@ -77,14 +83,17 @@ class ResultQueue:
         return self.flushes[-1]
 
     def lose(self) -> None:
-        """Take a loss of packets: nothing can be matched until an F element after the next Trace Info."""
+        """Take a loss of packets.
+
+        Nothing can be matched until an F element after the next Trace Info.
+        """
         self._open.clear()
         self._known = False
         self.flushes[-1].complete = False
 
 
 class ConditionalHandlers:
-    """What the packets of C and R elements mean for a stream.
+    """Handlers of the packets of C and R elements.
 
     :param config: The unit's configuration.
     :param queue: Takes the elements.
@@ -108,7 +117,10 @@ class ConditionalHandlers:
             self._queue.lose()
 
     def lose(self) -> None:
-        """A packet could not be read: results are unknown until a Trace Info and an F element after it."""
+        """Take a packet that could not be read.
+
+        Results are unknown until a Trace Info and an F element after it.
+        """
         self._keys.lose()
         self._queue.lose()
 

@@ -1,4 +1,4 @@
-"""What the unit traced before it was certain: elements wait here until they are committed.
+"""Speculation: elements that wait until they are committed.
 
 A unit that speculates reports branches which the processor only predicts.  It commits the oldest of them, cancels the
 youngest and corrects the direction of the last.  Elements leave for the execution, in the order of the stream, when no
@@ -126,7 +126,10 @@ class Speculation:
     # Elements about synchronisation, time and place.
 
     def synchronise(self, info: TraceInfo, position: int) -> None:
-        """Take a Trace Info: at the first one, P0 elements from before it may still be uncommitted (6.4.2)."""
+        """Take a Trace Info (6.4.2).
+
+        At the first one, P0 elements from before it may still be uncommitted.
+        """
         self.addresses = NO_ADDRESSES
         if self._informed and info.speculation != self._depth:
             words = "%d P0 elements are uncommitted, the unit says %d" % (self._depth, info.speculation)
@@ -152,7 +155,7 @@ class Speculation:
         self._follow(_Fate.KEPT, self._execution.mark_time)
 
     def cycle_count(self, event: Cycles) -> None:
-        """Take a Cycle Count element: it belongs to the last commit, wherever the stream is by now (5.2.22)."""
+        """Take a Cycle Count element, which belongs to the last commit (5.2.22)."""
         last = self._waiting[0]
         last.follow(_Follower(_Fate.KEPT, lambda: self._execution.event(event)))
         if not last.atom:
@@ -167,7 +170,7 @@ class Speculation:
         self._follow(_Fate.DROPPED, lambda: self._execution.set_context(fields, position))
 
     def arrive(self, address: Address, position: int) -> None:
-        """Take an Address element; the last one before a P0 element is the one that holds (5.2.9)."""
+        """Take an Address element; the last before a P0 element holds (5.2.9)."""
         self.addresses = push_address(self.addresses, address)
         self._waiting[-1].void()
         self._follow(_Fate.VOID, lambda: self._execution.arrive(address, position))
@@ -220,7 +223,7 @@ class Speculation:
         self._wait(_P0(lambda p0: self._execution.exception(taken, position, p0.parent, flush), word, flush))
 
     def exception_return(self, position: int) -> None:
-        """Take an Exception Return element, which is a P0 element on M-profile only (5.2.8)."""
+        """Take an Exception Return; on M-profile a P0 element (5.2.8)."""
         if self._m_profile:
             act = self._execution.exception_return
             self._wait(_P0(lambda p0: act(position, p0.parent), "exception return"))
@@ -263,7 +266,10 @@ class Speculation:
                     follower.flush.cancelled = True
 
     def mispredict(self, position: int) -> None:
-        """Take a Mispredict element: the last atom went the other way, and addresses since are void (5.2.20)."""
+        """Take a Mispredict: the last atom went the other way (5.2.20).
+
+        Addresses since are void.
+        """
         for element in reversed(self._waiting):
             element.void()
             if element.atom:
@@ -275,16 +281,19 @@ class Speculation:
     # Ends.
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
-        """Take a gap after which the place is unknown; what is uncommitted is gone (5.2.4, 5.2.5)."""
+        """Take a gap that loses the place and uncommitted elements.
+
+        Sections 5.2.4 and 5.2.5.
+        """
         self._execution.cut(position, reason, _with_lost(detail, self._interrupt()))
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
-        """Take a gap after which nothing is known until the next synchronisation point."""
+        """Take a gap that loses everything until the next synchronisation."""
         self._execution.lose(position, reason, _with_lost(detail, self._interrupt()))
         self._informed = False
 
     def end(self, position: int) -> None:
-        """End the stream; what is uncommitted is told as such."""
+        """End the stream; uncommitted elements become a gap."""
         words = self._break()
         if words:
             self._execution.gap(position, GapReason.UNCOMMITTED, words)

@@ -1,4 +1,4 @@
-"""Working out what the next bytes of a stream do, and remembering it: transitions.
+"""Finder of transitions: computes and remembers the effect of bytes.
 
 A transition ends after an address packet where it can, so that ways through a program that come together are
 remembered together from there on.
@@ -63,7 +63,7 @@ class TransitionFinder:
         self._table = table
 
     def make(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
-        """Work out what the whole packets in the next bytes do, and remember it.
+        """Compute and remember the transition over the next whole packets.
 
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
@@ -85,7 +85,7 @@ class TransitionFinder:
         return transition
 
     def legs(self, state: DecoderState, data: bytes) -> Tuple[List[int], List[Leg]]:
-        """List the legs of a transition once more, with the positions of their packets.
+        """List a transition's legs again, with the positions of their packets.
 
         :param state: The state before it.
         :param data: Its bytes.

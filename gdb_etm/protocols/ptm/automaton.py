@@ -1,4 +1,4 @@
-"""Building the automaton: where atoms lead, each worked out when it is first met and kept."""
+"""PTM's automaton: successors by atoms, each computed once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa
-from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Stack, Step, Successor, UnknownPoint, Walk, count
+from gdb_etm.protocols.armv7.automaton import (
+    Automaton,
+    ProgramPoint,
+    Stack,
+    Step,
+    Successor,
+    TransitionBuilder,
+    UnknownPoint,
+    count,
+)
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.packets import ATOMS
@@ -45,33 +54,38 @@ class PtmAutomaton(Automaton):
             return True
         return self._config.barriers and is_barrier(code, isa)
 
-    def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
-        """Take an Atom packet, or a branch packet that is nothing but an address."""
+    def take(self, builder: TransitionBuilder, data: bytes, at: int, size: int, position: int) -> bool:
+        """Take an Atom packet, or a branch packet without exception information."""
         kind = self._kinds[data[at]]
         if kind is _ATOM:
             atoms, cycles = self.atoms(data, at)
-            successor = self.successor(walk.point, atoms, walk.stack)
+            successor = self.successor(builder.point, atoms, builder.stack)
             if successor.atoms < len(atoms):
                 return False
-            walk.add(successor.steps, position)
-            walk.point, walk.stack = successor.point, successor.stack
+            builder.add(successor.steps, position)
+            builder.point, builder.stack = successor.point, successor.stack
         elif kind is _BRANCH:
-            if walk.reference is None:
+            if builder.reference is None:
                 return False
-            branch = read_branch(data, at, walk.reference)
+            branch = read_branch(data, at, builder.reference)
             if branch.information is not None:
                 return False
-            successor = self.leave(walk.point, walk.stack)
+            successor = self.leave(builder.point, builder.stack)
             point = self.point_of(branch.reference)
             if not successor.atoms or point is not successor.point and not isinstance(successor.point, UnknownPoint):
                 return False
-            walk.add(successor.steps, position)
-            walk.point, walk.reference, walk.address_given, walk.stack = point, branch.reference, True, successor.stack
+            builder.add(successor.steps, position)
+            builder.point, builder.reference, builder.address_given, builder.stack = (
+                point,
+                branch.reference,
+                True,
+                successor.stack,
+            )
             cycles = read_count(data, branch.after) if self._config.cycle_accurate else 0
         else:
             return kind is _IGNORE
         if cycles:
-            walk.add((count(cycles),), position)
+            builder.add((count(cycles),), position)
         return True
 
     def atoms(self, data: bytes, at: int) -> Tuple[Atoms, int]:
@@ -81,7 +95,7 @@ class PtmAutomaton(Automaton):
         return ATOMS[data[at]], 0
 
     def successor(self, point: ProgramPoint, atoms: Atoms, stack: Stack) -> Successor:
-        """Tell where atoms lead from a program point."""
+        """Give the successor of a program point after some atoms."""
         key = (atoms, stack)
         successor = point.successors.get(key)
         if successor is None:
@@ -89,7 +103,9 @@ class PtmAutomaton(Automaton):
         return successor
 
     def leave(self, point: ProgramPoint, stack: Stack) -> Successor:
-        """Tell what runs before a branch packet: up to the next waypoint, whose target the packet tells (4.5.4).
+        """Give the successor that a branch packet implies (4.5.4).
+
+        What runs is all up to the next waypoint, whose target the packet has.
 
         The return stack is not used, but a branch with link is put on it.
         """

@@ -1,4 +1,4 @@
-"""What a decoder must know of the unit before the first byte, from its registers.
+"""Configuration of a PTM for decoding, from its registers.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 3.13.
 """
@@ -15,7 +15,7 @@ _NEEDED = ("ETMCR", "ETMTRACEIDR", "ETMIDR", "ETMCCER")
 
 
 class PtmConfig(NamedTuple):
-    """The facts about a trace unit that decide how its bytes are read."""
+    """The facts about a unit that decide how bytes are read."""
 
     # ATB trace ID, 0 to 0x7F (ETMTRACEIDR).
     trace_id: int

@@ -1,4 +1,6 @@
-"""PTM trace and the program to an execution: ranges of instructions, and events.
+"""PTM decoder: trace and program to an execution.
+
+It gives ranges of instructions, and events.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), chapter 4 and appendix B.
 

@@ -1,4 +1,4 @@
-"""Where the execution stands while a stream is decoded: waypoint by waypoint, and exceptions.
+"""The execution of a PTM stream: waypoints and exceptions.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.3, chapter 5 and B.3.
 """
@@ -38,7 +38,7 @@ class PtmExecution(Execution):
         self._follow(successor, len(atoms), position)
 
     def branch(self, branch: Branch, position: int) -> None:
-        """Take a branch packet: a waypoint that was taken and its target, or an exception and its vector (4.5.4)."""
+        """Take a branch packet: a taken waypoint's target, or an exception (4.5.4)."""
         information = branch.information
         if information is None or not information.number:
             self._follow(self._ptm.leave(self.point, self.rest.stack), 1, position)
@@ -54,7 +54,10 @@ class PtmExecution(Execution):
             self.set_context(position, information.non_secure, information.hyp)
 
     def update(self, reference: Reference, position: int) -> None:
-        """Take a waypoint update packet: everything up to and with the instruction at an address ran (4.5.5)."""
+        """Take a waypoint update: all up to an instruction ran (4.5.5).
+
+        That instruction ran too.
+        """
         point, rest = self.point, self.rest._replace(reference=reference)
         self.set(point, rest)
         if isinstance(point, UnknownPoint):

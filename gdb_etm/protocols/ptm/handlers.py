@@ -1,4 +1,4 @@
-"""What each kind of packet means: its fields, read and handed on as elements.
+"""Handlers of PTM packets: fields read, elements handed on.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
 """

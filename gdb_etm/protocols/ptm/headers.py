@@ -1,4 +1,4 @@
-"""The header table: which packet each first byte opens under a given configuration.
+"""PTM's header table: the packet of each first byte.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), table 4.1; the lengths
 follow the packet descriptions in 4.5.
@@ -60,7 +60,10 @@ def _isync(config: PtmConfig) -> Length:
 
 
 def timestamp_length(config: PtmConfig) -> Length:
-    """Make the length function of timestamp packets, which end in a cycle count in cycle-accurate trace (4.5.10)."""
+    """Make the length function of timestamp packets (4.5.10).
+
+    In cycle-accurate trace they end in a cycle count.
+    """
 
     def length(data: bytes, start: int, end: int) -> int:
         after = timestamp_end(data, start + 1, end, config.timestamp_bytes)

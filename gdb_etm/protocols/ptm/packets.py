@@ -1,4 +1,4 @@
-"""PTM trace packets: their kinds, and what their fields are.
+"""PTM trace packets: their kinds and fields.
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), chapter 4; sections are
 cited as 4.x.
@@ -57,7 +57,10 @@ class Sync(NamedTuple):
 
 
 def count_end(data: bytes, at: int, end: int) -> int:
-    """Give the index after a cycle count of one to five bytes; 0 when it is not whole."""
+    """Give the index after a cycle count, 0 when incomplete.
+
+    It has one to five bytes.
+    """
     for index in range(at, min(end, at + 5)):
         if not data[index] & (0x40 if index == at else 0x80) or index == at + 4:
             return index + 1
@@ -65,7 +68,7 @@ def count_end(data: bytes, at: int, end: int) -> int:
 
 
 def read_count(data: bytes, at: int) -> int:
-    """Read a cycle count: four bits in its first byte, then seven a byte (4.5.3)."""
+    """Read a cycle count: four bits, then seven a byte (4.5.3)."""
     value = data[at] >> 2 & 0xF
     for index in range(at + 1, count_end(data, at, len(data))):
         value |= (data[index] & 0x7F) << 7 * (index - at) - 3
@@ -94,7 +97,7 @@ def read_branch(data: bytes, at: int, old: Reference) -> Branch:
 
 
 def read_update(data: bytes, at: int, old: Reference) -> Reference:
-    """Read a waypoint update packet; ``at`` is the index of its header (4.5.5).
+    """Read a waypoint update; ``at`` is its header's index (4.5.5).
 
     :param old: The last address output.
     """
@@ -122,7 +125,7 @@ def read_sync(config: PtmConfig, data: bytes, at: int) -> Sync:
 
 
 def read_timestamp_count(config: PtmConfig, data: bytes, after: int) -> Optional[int]:
-    """Read the cycle count of a timestamp packet; None where it has none.
+    """Read a timestamp packet's cycle count; None for none.
 
     :param after: The index after the timestamp's bytes.
     """

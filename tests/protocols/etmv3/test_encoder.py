@@ -6,7 +6,7 @@ from typing import Callable, Dict, Sequence
 
 import pytest
 
-from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig
 from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
 
 A_SYNC = "00 00 00 00 00 80 "
@@ -151,13 +151,13 @@ def test_the_trigger() -> None:
     assert told.end() == START + "84 0c 84"
 
 
-LOAD = Transfer(0x20001004, 4, 0x1234, False)
-NEXT = Transfer(0x20001008, 4, 0, False)
+LOAD = BusTransfer(0x20001004, 4, 0x1234, False)
+NEXT = BusTransfer(0x20001008, 4, 0, False)
 
 
-def data(transfers: Sequence[Transfer], **config: object) -> str:
+def data(transfers: Sequence[BusTransfer], **config: object) -> str:
     told = Told(data=DataConfig(True, True, late=False)._replace(**config))
-    by_index: Dict[int, Sequence[Transfer]] = {0: transfers}
+    by_index: Dict[int, Sequence[BusTransfer]] = {0: transfers}
     told.unit.instructions([0x100A], (), by_index)
     return told.end()[len(START) :]
 
@@ -178,16 +178,16 @@ def data(transfers: Sequence[Transfer], **config: object) -> str:
         ((LOAD, NEXT), {"view": lambda at, each: False}, "84"),
     ],
 )
-def test_data(transfers: Sequence[Transfer], config: Dict[str, object], expected: str) -> None:
+def test_data(transfers: Sequence[BusTransfer], config: Dict[str, object], expected: str) -> None:
     assert data(transfers, **config) == expected
 
 
 def test_data_of_exceptions() -> None:
     told = Told(data=DataConfig(True, True, late=False))
     told.run(0x1000)
-    told.unit.exception(17, 0x1002, [Transfer(0x20000000, 4, 5, True), Transfer(0x20000004, 4, 0, True)])
+    told.unit.exception(17, 0x1002, [BusTransfer(0x20000000, 4, 5, True), BusTransfer(0x20000004, 4, 0, True)])
     told.run(0x1010)
-    told.unit.exception_return([Transfer(0x20000000, 4, 5, False), Transfer(0x20000004, 4, 0, False)])
+    told.unit.exception_return([BusTransfer(0x20000000, 4, 5, False), BusTransfer(0x20000004, 4, 0, False)])
     told.run(0x1002)
     # After the exception its marker and what was pushed; after the exit what was popped; then where execution goes on.
     pushed, popped = "26 80 80 80 80 02 05 02", "26 00 05 02"
@@ -196,7 +196,7 @@ def test_data_of_exceptions() -> None:
 
 def test_suppressed_data() -> None:
     told = Told(data=DataConfig(True, True, late=False))
-    by_index: Callable[[int], Dict[int, Sequence[Transfer]]] = lambda count: {n: (LOAD,) for n in range(count)}
+    by_index: Callable[[int], Dict[int, Sequence[BusTransfer]]] = lambda count: {n: (LOAD,) for n in range(count)}
     told.unit.instructions([0x100A], (), by_index(1))
     told.unit.suppress()
     told.unit.instructions([0x100A] * 17, (), by_index(17))

@@ -16,7 +16,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.program.transfers import transfers as parts_of
 from gdb_etm.protocols import elements
-from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig
 from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig, View, exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.execution import EXCEPTION_RETURN, Event, decoded
@@ -50,12 +50,12 @@ class Feeder:
         self._random = random.Random(seed)
         self._cancels = cancels
         self.failed: List[bool] = []
-        self.moved: List[Sequence[Transfer]] = []
-        self.moved_by_exceptions: List[Sequence[Transfer]] = []
+        self.moved: List[Sequence[BusTransfer]] = []
+        self.moved_by_exceptions: List[Sequence[BusTransfer]] = []
 
     def instructions(self, addresses: Sequence[int]) -> None:
         failed = []
-        transfers: Dict[int, Sequence[Transfer]] = {}
+        transfers: Dict[int, Sequence[BusTransfer]] = {}
         for index, address in enumerate(addresses):
             plain = self._program.decode(address).kind is InstructionKind.OTHER
             if plain and self._random.random() < 0.1:
@@ -67,10 +67,10 @@ class Feeder:
             self.failed.append(index in failed)
         self._encoder.instructions(addresses, failed, transfers)
 
-    def _transfers(self, address: int) -> Sequence[Transfer]:
+    def _transfers(self, address: int) -> Sequence[BusTransfer]:
         base = 0x20000000 + self._random.choice((0, 4, 0x1000, 0x80, 0x3FC0, 0x1FFF0000))
         return [
-            Transfer(base + (part.offset or 0), part.size, self._value(part.size), part.store)
+            BusTransfer(base + (part.offset or 0), part.size, self._value(part.size), part.store)
             for part in parts_of(self._program.read(address) + bytes(4), 0, Isa.T32)
         ]
 
@@ -86,8 +86,8 @@ class Feeder:
     def exception_return(self, _handler: bool) -> None:
         self._encoder.exception_return(self._frame(False))
 
-    def _frame(self, store: bool) -> Sequence[Transfer]:
-        frame = [Transfer(0x20008000 - 0x20 + 4 * word, 4, self._value(4), store) for word in range(8)]
+    def _frame(self, store: bool) -> Sequence[BusTransfer]:
+        frame = [BusTransfer(0x20008000 - 0x20 + 4 * word, 4, self._value(4), store) for word in range(8)]
         self.moved_by_exceptions.append(frame)
         return frame
 
@@ -214,7 +214,7 @@ def test_what_passes_a_filter_is_told_and_nothing_else(seed: int, tmp_path: Path
         assert_told(listed(program, str(tmp_path / "snapshot"))[0], untold(real))
 
 
-def some_data(_instruction: int, transfer: Transfer) -> bool:
+def some_data(_instruction: int, transfer: BusTransfer) -> bool:
     """A filter that lets single words of lists through."""
     return bool(transfer.address & 4)
 
@@ -242,7 +242,7 @@ def moves(transfers: Sequence[elements.Transfer]) -> Tuple[Moved, ...]:
     return tuple([Moved(each.store, each.address, each.size, each.value) for each in transfers])
 
 
-def known(transfers: Sequence[Transfer], config: DataConfig) -> Tuple[Moved, ...]:
+def known(transfers: Sequence[BusTransfer], config: DataConfig) -> Tuple[Moved, ...]:
     """Return what is traced of transfers."""
     return tuple(
         [

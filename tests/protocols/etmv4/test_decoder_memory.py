@@ -16,7 +16,8 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder, Decoding
-from gdb_etm.protocols.etmv4.encode.encoder import Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, pack_address, read_packed_address, unpack_address
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.snapshot.reader import read_snapshot

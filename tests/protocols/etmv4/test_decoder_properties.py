@@ -19,7 +19,8 @@ from gdb_etm.protocols.elements import Cycles, Exception_, Gap, Range
 from gdb_etm.protocols.etmv4 import fast_path, transitions
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
-from gdb_etm.protocols.etmv4.encode.encoder import Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
 from gdb_etm.protocols.etmv4.listing import list_packets
 from tests.protocols.etmv4.streams import (
     A_PROFILE,

@@ -6,7 +6,9 @@ from typing import List, Optional, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
+from gdb_etm.protocols.etmv4.encode.path import NO_EXECUTION
 from gdb_etm.protocols.etmv4.encode.writer import PacketWriter, exception_type
 
 A_SYNC = "00 00 00 00 00 00 00 00 00 00 00 80"

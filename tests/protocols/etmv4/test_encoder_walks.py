@@ -12,7 +12,8 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCaptu
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import GapReason
-from gdb_etm.protocols.etmv4.encode.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
+from gdb_etm.protocols.etmv4.encode.config import EncoderConfig, View
+from gdb_etm.protocols.etmv4.encode.encoder import DEBUG_HALT, Encoder
 from gdb_etm.protocols.etmv4.encode.speculation import Setup
 from gdb_etm.protocols.etmv4.encode.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot

@@ -10,7 +10,8 @@ import random
 from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.isa import Insn, InstructionKind, decode_t16, decode_t32, is_wide
-from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, Encoder
+from gdb_etm.protocols.etmv4.encode.encoder import Encoder
+from gdb_etm.protocols.etmv4.encode.path import NO_EXECUTION
 
 BASE = 0x1000
 FAR = 0x08010000

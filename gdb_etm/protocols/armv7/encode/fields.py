@@ -1,4 +1,6 @@
-"""Fields that ETMv3 and PTM packets share, written: what ``fields.py`` reads.
+"""Writers of the fields that ETMv3 and PTM packets share.
+
+``fields.py`` reads them.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3.5 and 7.7.4; CoreSight
 Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
@@ -20,7 +22,7 @@ _INFORMED = 0x40
 
 
 def branch_address(new: Reference, old: Reference, original: bool = False, informed: bool = False) -> bytes:
-    """Write the address bytes of a branch, as few as tell what changed (7.3.5).
+    """Write a branch's address bytes, as few as the change needs (7.3.5).
 
     :param new: Where execution goes on.
     :param old: The last address output.
@@ -70,7 +72,7 @@ def information(told: Information) -> bytes:
 
 
 def timestamp(value: int, old: Optional[int], most: int) -> bytes:
-    """Write a timestamp, as few bytes as tell what changed (7.7.4).
+    """Write a timestamp, as few bytes as the change needs (7.7.4).
 
     :param value: In the unit's own encoding.
     :param old: The one before; None writes all of it.

@@ -17,7 +17,7 @@ _TAGS = (1, 2, 3)
 _SUPPRESSED = 16
 
 
-class Transfer(NamedTuple):
+class BusTransfer(NamedTuple):
     """One transfer of an instruction, or of an exception's entry or return."""
 
     address: int
@@ -28,7 +28,7 @@ class Transfer(NamedTuple):
 
 
 # ViewData: tells whether a transfer of the instruction at an address is traced.
-DataView = Callable[[int, Transfer], bool]
+DataView = Callable[[int, BusTransfer], bool]
 
 
 class DataConfig(NamedTuple):
@@ -60,8 +60,8 @@ class DataEncoder:
         # Instructions whose data is still to be suppressed.
         self._suppressed = 0
 
-    def transfers(self, instruction: int, transfers: Sequence[Transfer]) -> None:
-        """Trace what the instruction traced last transfers, or the exception.
+    def transfers(self, instruction: int, transfers: Sequence[BusTransfer]) -> None:
+        """Trace the transfers of the last instruction or exception.
 
         :param instruction: Its address, for the filter.
         """
@@ -96,18 +96,21 @@ class DataEncoder:
         self._suppressed = 0
 
     def suppress(self) -> None:
-        """Leave out some data packets lest the FIFO overflow; the next address is whole (7.4.6)."""
+        """Leave out some data packets, as when the FIFO is full.
+
+        The next address is whole (7.4.6).
+        """
         self.drop()
         self._suppressed = _SUPPRESSED
         self._writer.put(DATA_SUPPRESSED)
         self._writer.lose_data_address()
 
-    def _comes_late(self, transfer: Transfer) -> bool:
+    def _comes_late(self, transfer: BusTransfer) -> bool:
         if not self._config.late or not self._config.values or transfer.store or len(self._open) == len(_TAGS):
             return False
         return self._random.randrange(6) == 0
 
-    def _begin(self, transfer: Transfer, address: Optional[int]) -> None:
+    def _begin(self, transfer: BusTransfer, address: Optional[int]) -> None:
         taken = [tag for tag, _ in self._open]
         tag = next(tag for tag in _TAGS if tag not in taken)
         self._open.append((tag, transfer.value))

@@ -1,4 +1,6 @@
-"""Executed instructions and their transfers -> ETMv3 trace bytes, as the trace units of the boards emit them.
+"""Encoder from executed instructions and transfers to ETMv3 trace bytes.
+
+It is the trace unit of the simulated boards.
 
 For units on ARMv7-M processors: T32 code, always Secure, no Context ID and no VMID.  What the unit cannot know from the
 instructions it is told: exceptions, halts and returns are methods of their own.
@@ -18,7 +20,7 @@ from gdb_etm.protocols.armv7.fields import Information
 from gdb_etm.protocols.encode.cores import StreamEncoder
 from gdb_etm.protocols.encode.instructions import InstructionCache, ReadCode, instruction_at
 from gdb_etm.protocols.encode.output import Sink
-from gdb_etm.protocols.etmv3.encode.data import DataConfig, DataEncoder, Transfer
+from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig, DataEncoder
 from gdb_etm.protocols.etmv3.encode.packets import EXCEPTION_ENTRY, EXCEPTION_EXIT, TRIGGER, cycle_count
 from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
 
@@ -74,7 +76,7 @@ class _Taken(NamedTuple):
     # An exception whose handler's address is not known yet.
     number: int
     cancel: bool
-    pushed: Sequence[Transfer]
+    pushed: Sequence[BusTransfer]
 
 
 class Encoder(StreamEncoder[PacketWriter]):
@@ -107,17 +109,26 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._ticks = 0
 
     def enable(self) -> None:
-        """Begin a trace run: it starts with A-sync, so that it can be decoded from its first instruction on."""
+        """Begin a trace run with A-sync.
+
+        So it can be decoded from its first instruction on.
+        """
         self._asynchronise()
 
     def disable(self) -> None:
-        """End the trace run; a branch whose direction is not known yet is not traced."""
+        """End the trace run.
+
+        A branch whose direction is not known yet is not traced.
+        """
         self._forget_address()
         self._stop()
         self._writer.deliver()
 
     def flush(self) -> None:
-        """Hand over all trace generated so far; a branch whose direction is not known yet stays."""
+        """Hand over all trace so far.
+
+        A branch whose direction is not known yet stays.
+        """
         self.deliver()
 
     def forget_code(self) -> None:
@@ -125,7 +136,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._code = InstructionCache(partial(instruction_at, self._read_code))
 
     def overflow(self) -> None:
-        """Lose what is not written yet and restart, as after an overflow of the unit's FIFO."""
+        """Drop what is not written and restart, as after a FIFO overflow."""
         self._writer.drop_atoms()
         if self._data is not None:
             self._data.drop()
@@ -140,14 +151,14 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._data.suppress()
 
     def trigger(self) -> None:
-        """Tell that the trigger event occurred (ETMTRIGGER)."""
+        """Report that the trigger event occurred (ETMTRIGGER)."""
         self._writer.put(TRIGGER)
 
     def instructions(
         self,
         addresses: Sequence[int],
         failed: Collection[int] = _NONE,
-        transfers: Mapping[int, Sequence[Transfer]] = {},
+        transfers: Mapping[int, Sequence[BusTransfer]] = {},
     ) -> None:
         """Take executed instructions in order; those whose condition failed are executed too.
 
@@ -159,7 +170,7 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._instruction(address, index in failed, transfers.get(index, ()))
 
     def exception(
-        self, number: int, return_address: int, pushed: Sequence[Transfer] = (), cancelled: bool = False
+        self, number: int, return_address: int, pushed: Sequence[BusTransfer] = (), cancelled: bool = False
     ) -> None:
         """Take an exception entry.
 
@@ -181,7 +192,7 @@ class Encoder(StreamEncoder[PacketWriter]):
                 self._atom(self._code[return_address], True)
             self._taken = _Taken(exception_type(number), began, pushed)
 
-    def exception_return(self, popped: Sequence[Transfer] = ()) -> None:
+    def exception_return(self, popped: Sequence[BusTransfer] = ()) -> None:
         """Take an exception return by the last executed instruction.
 
         :param popped: What it loaded from the stack.
@@ -193,7 +204,9 @@ class Encoder(StreamEncoder[PacketWriter]):
             self.request_timestamp()
 
     def lockup(self, address: int) -> None:
-        """Take an entry to lockup: nothing runs until another exception or a halt, and nothing tells it.
+        """Take an entry to lockup, which ETMv3 does not report.
+
+        Nothing runs until another exception or a halt.
 
         :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION`.
         """
@@ -210,11 +223,14 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._writer.deliver()
 
     def resume(self) -> None:
-        """Take an exit from Debug state: the debugger may have changed registers and memory."""
+        """Take an exit from Debug state.
+
+        The debugger may have changed registers and memory.
+        """
         self._reason = DEBUG
         self.forget_code()
 
-    def _instruction(self, address: int, failed: bool, transfers: Sequence[Transfer]) -> None:
+    def _instruction(self, address: int, failed: bool, transfers: Sequence[BusTransfer]) -> None:
         self._ticks += 1
         self._arrive(address)
         view = self._config.view
@@ -268,7 +284,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         cost = self._config.cost
         self._writer.atoms(atom if cost is None else "W" * cost(insn, passed) + atom)
 
-    def _transfers(self, address: int, transfers: Sequence[Transfer]) -> None:
+    def _transfers(self, address: int, transfers: Sequence[BusTransfer]) -> None:
         if self._data is not None and transfers:
             self._data.transfers(address, transfers)
 
@@ -316,7 +332,7 @@ class Encoder(StreamEncoder[PacketWriter]):
 
 
 def exception_type(number: int) -> int:
-    """Return the traced type of an architectural exception number of an ARMv7-M processor.
+    """Convert an ARMv7-M exception number to the traced exception type.
 
     :param number: Exception number as in IPSR, from 1.
     """

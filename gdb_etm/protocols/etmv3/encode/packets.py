@@ -1,4 +1,4 @@
-"""ETMv3 packets as bytes: those that are not compressed against packets before them.
+"""ETMv3 packets as bytes: those compressed against no earlier packet.
 
 The encodings are those of the Embedded Trace Macrocell Architecture Specification (IHI 0014Q), chapter 7 and table
 7.1.  What depends on the packets before (addresses, timestamps) and what gathers (atoms) is in
@@ -32,7 +32,9 @@ _MOST_EXECUTED = 15
 
 
 def plain_header(atoms: str) -> Tuple[bytes, int]:
-    """Write the P-header that tells most of the oldest atoms of a unit that counts no cycles.
+    """Write the P-header that holds most of the oldest atoms.
+
+    For a unit that counts no cycles.
 
     :param atoms: ``E`` and ``N``, the oldest first; at least one.
     :returns: The packet, and how many atoms it tells.
@@ -45,7 +47,7 @@ def plain_header(atoms: str) -> Tuple[bytes, int]:
 
 
 def cycle_header(atoms: str) -> Tuple[bytes, int]:
-    """Write the P-header that tells most of the oldest atoms of a cycle-accurate unit.
+    """Write a cycle-accurate P-header that holds most of the oldest atoms.
 
     :param atoms: ``W`` for a cycle, ``E`` and ``N``, the oldest first; at least one.
     :returns: The packet, and how many atoms it tells.
@@ -94,7 +96,10 @@ def isync(reason: int, address: int, state: IsaState = IsaState.THUMB, cycles: O
 
 
 def cycle_count(cycles: int) -> bytes:
-    """Write Cycle Count (7.3.4): cycles before the last I-sync packet that was not periodic, 0 when unknown."""
+    """Write Cycle Count (7.3.4).
+
+    Cycles before the last I-sync packet that was not periodic, 0 when unknown.
+    """
     return b"\x04" + continued(cycles)
 
 
@@ -102,7 +107,9 @@ def cycle_count(cycles: int) -> bytes:
 
 
 def data_value(value: Optional[int]) -> Tuple[int, bytes]:
-    """Write a data value (table 7.17): its size bits, and its bytes without leading zeros.
+    """Give a data value's size bits and bytes (table 7.17).
+
+    Leading zeros are left out.
 
     :param value: 32 bits; None when values are not traced.
     """

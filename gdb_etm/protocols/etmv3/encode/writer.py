@@ -1,4 +1,4 @@
-"""ETMv3 packets, written: the compression state of one stream and the bytes it gives.
+"""Writer of an ETMv3 stream: keeps what packets are compressed against.
 
 The encodings are those of the Embedded Trace Macrocell Architecture Specification (IHI 0014Q), chapter 7.  Packets that
 are compressed against others or gather are methods here; all others are made by ``packets.py`` and written by
@@ -20,7 +20,7 @@ _ADDRESSED_NOT_TRACED = 0x10
 
 
 class Layout(NamedTuple):
-    """What of a unit's configuration decides how packets are written."""
+    """The part of a unit's configuration that decides packets' layout."""
 
     # Whether branch packets have the alternative address encoding (ETMIDR[20]).
     alternative: bool = True
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
 
 class PacketWriter(AtomOutput):
-    """Writes packets of one stream and keeps what they are compressed against.
+    """Writes packets of one stream, and keeps their compression state.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
         atoms, which stay until :meth:`flush_atoms`.
@@ -54,7 +54,9 @@ class PacketWriter(AtomOutput):
     # P-headers (7.3.1).
 
     def atoms(self, atoms: str) -> None:
-        """Add atoms, and the cycles between them where the unit counts them; packets hold several, so they may wait.
+        """Add atoms; packets hold several, so they may wait.
+
+        Where the unit counts cycles, those between the atoms are added too.
 
         :param atoms: ``E``, ``N`` and ``W``, the oldest first.
         """
@@ -83,7 +85,7 @@ class PacketWriter(AtomOutput):
     # Branches (7.3.5).
 
     def branch(self, address: int, state: IsaState = IsaState.THUMB, told: Optional[Information] = None) -> None:
-        """Write where execution goes on.
+        """Write a branch: the address where execution continues.
 
         :param told: Exception information, where there is any.
         """
@@ -129,7 +131,7 @@ class PacketWriter(AtomOutput):
         self.put(bytes((0x50 | tag << 2 | (address is not None) * _ADDRESSED,)) + place)
 
     def not_traced(self, address: Optional[int]) -> None:
-        """Write Value not traced: of several transfers one that a filter leaves out.
+        """Write Value not traced, for a transfer that a filter leaves out.
 
         :param address: None when it follows from the packet before.
         """

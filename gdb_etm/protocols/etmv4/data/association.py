@@ -42,7 +42,7 @@ class Match:
 
 
 class Missing(NamedTuple):
-    """A place in the data stream where transfers are missing or have no parent."""
+    """A position in the data stream where transfers or parents are missing."""
 
     # How many matches are before it.
     after: int
@@ -50,7 +50,7 @@ class Missing(NamedTuple):
 
 
 class Association(NamedTuple):
-    """What came of a data stream."""
+    """Result of matching a data stream to the instruction stream."""
 
     # In the order of the data stream.
     matches: List[Match]
@@ -60,7 +60,7 @@ class Association(NamedTuple):
 def associate(
     items: Sequence[Item], elements: Sequence[DataElement], p0_keys: int, from_start: bool = False
 ) -> Association:
-    """Find for every transfer the P0 element that it belongs to, and its value.
+    """Find every transfer's P0 element and value.
 
     :param items: The instruction stream's log.
     :param elements: The data stream's elements.

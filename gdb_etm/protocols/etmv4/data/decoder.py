@@ -1,4 +1,6 @@
-"""The data stream to elements: transfers, their values, and what aligns them with the instruction stream.
+"""Decoder of the data stream: from bytes to elements.
+
+They are transfers, their values, and what aligns them with the instruction stream.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 5.4 and 6.5.
 """
@@ -42,7 +44,7 @@ def decode_data(
 
 
 class DataDecoding(PacketStream[Kind]):
-    """One data stream being decoded; its bytes may be fed in any split.
+    """One data stream being decoded, fed in any split.
 
     :param config: The unit's configuration.
     :param offset_of: Maps a position in the stream to an offset in the capture's buffer.

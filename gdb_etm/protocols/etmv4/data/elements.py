@@ -1,4 +1,4 @@
-"""What a data stream says, element by element.
+"""Elements of a data stream.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 5.4.  Offsets are byte
 offsets in the capture's buffer of the packet that an element comes from.
@@ -38,7 +38,7 @@ class P2(NamedTuple):
 
 
 class Suppression(NamedTuple):
-    """Transfers are left out from here on, lest the trace unit's buffer overflow."""
+    """Transfers are left out from here on, to prevent an overflow."""
 
     offset: int
 

@@ -1,4 +1,4 @@
-"""The header table of the data stream: which packet each first byte opens, and how long it is.
+"""Header table of the data stream: each first byte's packet and length.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), table 6-9 and 6.5.
 Where the printed tables contradict the packets' figures (Ignore, Discard, Suppression, P1 format 4, P2 format 6, and
@@ -27,7 +27,9 @@ def _extension(data: bytes, start: int, end: int) -> int:
 
 
 def address_end(data: bytes, at: int, end: int) -> int:
-    """Give the index after the first part, 1 to 5 bytes, of the address in a P1 format 1 packet, or NEED_MORE.
+    """Give the index after an address's first part, or NEED_MORE.
+
+    The first part has 1 to 5 bytes; the packet is P1 format 1.
 
     Bit 7 of the fifth byte does not continue this part; it says that four more bytes end the packet (6.5.5).
     """
@@ -91,7 +93,10 @@ P1_1_CODES = (
 
 
 def build_data_table(config: Etmv4Config) -> Tuple[Header, ...]:
-    """Build the 256 headers of the data stream for a configuration; only Ignore depends on the version."""
+    """Build the 256 headers of the data stream.
+
+    Only Ignore depends on the version.
+    """
     one, two, five, nine = fixed(1), fixed(2), fixed(5), fixed(9)
     table = [Header(Kind.RESERVED, one)] * 256
     table[0x00] = Header(Kind.ASYNC, _extension)
@@ -134,7 +139,10 @@ def _put_addresses(table: List[Header]) -> None:
 
 
 def data_packet_kind(header: Header, data: bytes, start: int) -> Kind:
-    """Tell the kind of a whole packet of the data stream; the extension header 0x00 needs its second byte."""
+    """Give the kind of a whole packet of the data stream.
+
+    The extension header 0x00 needs its second byte.
+    """
     kind: Kind = header.kind
     if kind is not Kind.ASYNC or not data[start + 1]:
         return kind

@@ -33,7 +33,7 @@ _MASK64 = 0xFFFFFFFFFFFFFFFF
 def put_transfers(
     recorder: Recorder, log: Log, elements: Sequence[DataElement], config: Etmv4Config, blocks: Blocks
 ) -> None:
-    """Fill a recording's transfers from the data stream, and add the gaps of that stream to its events.
+    """Add a data stream's transfers and gaps to a recording.
 
     :param recorder: The recording; its stream is at its end.
     :param log: The log of its stream.
@@ -92,7 +92,10 @@ class _Places:
         return tuple([_transfer(match, parts, base, mask) for match in ordered])
 
     def gaps(self, found: Association) -> List[Tuple[int, Event]]:
-        """Place the gaps of the data stream after what was found last before them, or before the first of all."""
+        """Place the data stream's gaps in the recording.
+
+        Each stands after what was found last before it, or before the first of all.
+        """
         reached: List[int] = []
         first = place = -1
         for match in found.matches:

@@ -1,6 +1,9 @@
-"""Executed instructions to ETMv4 trace, as a unit of the simulated boards emits it (IHI 0064, chapter 6).
+"""Encoder from executed instructions to ETMv4 trace, for the simulated boards.
 
-- ``encoder.py``: which packets an execution needs.
+IHI 0064, chapter 6.
+
+- ``config.py``: how the unit is programmed; ``encoder.py``: what happens to the core, call by call.
+- ``path.py``: which packets the instructions on the way need.
 - ``speculation.py``: the same for a core that runs ahead: elements are committed late, and some cancelled.
 - ``conditions.py``: which instructions are traced as conditional.
 - ``records.py``: what the encoder keeps of each instruction.

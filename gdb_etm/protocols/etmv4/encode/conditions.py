@@ -1,4 +1,7 @@
-"""Which instructions a unit that traces conditional instructions traces as such (IHI 0064, 2.6.2 and appendix F.3)."""
+"""Conditional instructions that a unit traces as such.
+
+IHI 0064, 2.6.2 and appendix F.3.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class _Record(NamedTuple):
 
 
 class ConditionalInstructions:
-    """Tells which executed T32 instructions are conditional and asked for.
+    """Finds which executed T32 instructions have C elements.
 
     An IT instruction marks those of its block, as no branch goes into one; an exception may come between them.
 
@@ -39,7 +42,10 @@ class ConditionalInstructions:
         self._it_states: Dict[int, int] = {}
 
     def __call__(self, address: int) -> bool:
-        """Take an executed instruction, and tell whether it has a C element; to be called for each, in order."""
+        """Return whether an executed instruction has a C element.
+
+        To be called for each, in order.
+        """
         state = self._it_states.get(address, 0)
         record = self._records.get((address, state))
         if record is None:

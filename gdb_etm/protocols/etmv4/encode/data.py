@@ -1,4 +1,6 @@
-"""Loads and stores -> the ETMv4 data stream: addresses and values late and out of order, and markers that say where.
+"""Encoder of loads and stores into the ETMv4 data stream.
+
+Addresses and values come late and out of order; markers align the two streams.
 
 What an analyser needs to find the instruction of a transfer is IHI 0064, 2.4.4: a marker in both streams wherever its
 search from the last match would go wrong.  The lateness is made up, as the speculation is (see ``speculation.py``).
@@ -18,7 +20,7 @@ _MOST_OPEN = 20
 _SOMEWHERE = 0x20001000
 
 
-class Transfer(NamedTuple):
+class BusTransfer(NamedTuple):
     """One transfer of an instruction or of an exception's entry or return."""
 
     address: int
@@ -33,11 +35,11 @@ class _Parent(NamedTuple):
     # Transfers that wait, and the P0 element that they belong to.
     place: int
     key: int
-    transfers: Sequence[Transfer]
+    transfers: Sequence[BusTransfer]
 
 
-class DataTracer:
-    """Traces data transfers into a data stream, and their markers into both streams.
+class DataEncoder:
+    """Traces transfers into a data stream, and markers into both streams.
 
     :param instructions: The instruction stream, whose P0 elements own the transfers.
     :param writer: The data stream.
@@ -81,7 +83,7 @@ class DataTracer:
         self._matched: Optional[int] = None
         self._numbered_due = True
 
-    def transfer(self, transfers: Sequence[Transfer]) -> None:
+    def transfer(self, transfers: Sequence[BusTransfer]) -> None:
         """Take the transfers of the P0 element that was written last."""
         if transfers:
             self._parents.append(_Parent(self._instructions.last_place, self._instructions.last_key, transfers))
@@ -124,7 +126,7 @@ class DataTracer:
         self._writer.deliver()
 
     def event(self) -> None:
-        """Tell that event 0 occurred."""
+        """Report that event 0 occurred."""
         self._writer.event()
 
     def timestamp(self, value: int) -> None:
@@ -146,7 +148,7 @@ class DataTracer:
         # An element of a wrong path: what it loads is traced as anything else, if it comes before the cancel.
         if self._random.randrange(3) == 0:
             address = _SOMEWHERE + self._random.randrange(0, 256, 4)
-            transfer = Transfer(address, self._random.getrandbits(16), 0)
+            transfer = BusTransfer(address, self._random.getrandbits(16), 0)
             self._trace_of(_Parent(self._instructions.last_place, self._instructions.last_key, (transfer,)))
 
     def _trace(self, which: int) -> None:

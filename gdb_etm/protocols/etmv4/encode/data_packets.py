@@ -1,4 +1,4 @@
-"""ETMv4 data-trace packets, written: the compression state of one data stream and the bytes it gives.
+"""Writer of an ETMv4 data stream: keeps its compression state.
 
 The encodings are IHI 0064 chapter 6.5; each method names its paragraph.  Addresses have 32 bits here, as those of every
 core with a data stream that this package knows; values up to 64.  Elements wait a little, because one packet can hold
@@ -51,7 +51,7 @@ class P2(NamedTuple):
 
 
 class DataWriter(Output):
-    """Writes packets of one data stream and keeps what they are compressed against.
+    """Writes a data stream's packets, and keeps their compression state.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
     :param p0_keys: How many left keys P1 elements count through (TRCIDR9.NUMP0KEY), at least 1.
@@ -145,7 +145,7 @@ class DataWriter(Output):
     # P1 and P2 elements (6.5.5, 6.5.6).
 
     def _pack(self, waiting: List[Union[P1, P2]]) -> int:
-        """Write the packet for the first of some elements; return how many of them it holds."""
+        """Write a packet of the first elements; return how many it holds."""
         first = waiting[0]
         if isinstance(first, P2):
             return self._values(waiting)
@@ -208,7 +208,10 @@ class DataWriter(Output):
         self._right = element.right if element.right < self._p1_keys else (self._right + 1) % self._p1_keys
 
     def _address(self, element: P1) -> None:
-        """Write a P1 element of its own: format 6, or the shortest of formats 1 to 4."""
+        """Write a P1 element of its own.
+
+        Format 6, or the shortest of formats 1 to 4.
+        """
         same = element.left == self._left and element.order == self._index + 1
         following = element.left == (self._left + 1) % self._p0_keys and element.order == 0
         if element.inferable and (same or following):

@@ -1,4 +1,4 @@
-"""ETMv4 instruction-trace packets as bytes: those that are not compressed against packets before them.
+"""ETMv4 packets as bytes: those compressed against no earlier packet.
 
 The encodings are IHI 0064 chapter 6.4; each function names its paragraph.  What depends on the packets before
 (addresses, contexts, timestamps) and what gathers (atoms) is in ``writer.py``.
@@ -28,12 +28,18 @@ _MOST_SYNC_ATOMS = 4
 
 
 def count20(value: int) -> bytes:
-    """Write a number of cycles: at most three bytes of 7, 7 and 6 bits (6.4.3, 6.4.6)."""
+    """Write a number of cycles in at most three bytes.
+
+    They have 7, 7 and 6 bits (6.4.3, 6.4.6).
+    """
     return continued(value & _MOST_COUNT)
 
 
 def changed_bytes(value: int, old: int) -> bytes:
-    """Write the low bytes of a timestamp that changed: seven bits a byte, the ninth has eight (6.4.3, 6.5.4)."""
+    """Write the low bytes of a timestamp that changed.
+
+    Seven bits a byte, the ninth has eight (6.4.3, 6.5.4).
+    """
     changed = value ^ old
     data = bytearray()
     for index in range(8):
@@ -55,7 +61,7 @@ def trace_info(
     p0_key: Optional[int] = None,
     speculation: Optional[int] = None,
 ) -> bytes:
-    """Write Trace Info (6.4.2), which resets what packets are compressed against.
+    """Write Trace Info, which resets the compression state (6.4.2).
 
     :param threshold: Cycle count threshold, 0 to 0xFFF; None when cycle counting is off.
     :param conditional: Which conditional non-branch instructions are traced, as in TRCCONFIGR.COND, 0 to 7.
@@ -113,7 +119,10 @@ def numbered_sync(number: int) -> bytes:
 
 
 def unnumbered_sync(atoms: int = 0) -> bytes:
-    """Write an Unnumbered Data Synchronization Marker (6.4.7) after 0 to 4 E atoms."""
+    """Write an Unnumbered Data Synchronization Marker after 0 to 4 E atoms.
+
+    Section 6.4.7.
+    """
     if not 0 <= atoms <= _MOST_SYNC_ATOMS:
         raise ValueError("%d atoms in a data synchronization marker; at most %d" % (atoms, _MOST_SYNC_ATOMS))
     return bytes((0x28 | atoms,))
@@ -123,7 +132,7 @@ def unnumbered_sync(atoms: int = 0) -> bytes:
 
 
 def commit(elements: int) -> bytes:
-    """Write Commit (6.4.8): the oldest uncommitted P0 elements, at least 1, are no longer speculative."""
+    """Write Commit: the oldest uncommitted P0 elements, at least 1 (6.4.8)."""
     return b"\x2d" + continued(elements)
 
 
@@ -137,7 +146,7 @@ def cancel_1(elements: int, mispredict: bool = False) -> bytes:
 
 
 def cancel_2(atoms: str = "") -> bytes:
-    """Write Cancel format 2 (6.4.8): atoms, then one P0 element cancelled, then a mispredict.
+    """Write Cancel format 2: atoms, one cancelled element, a mispredict (6.4.8).
 
     :param atoms: ``""``, ``"E"``, ``"EE"`` or ``"N"``, oldest first.
     """
@@ -165,7 +174,7 @@ def mispredict(atoms: str = "") -> bytes:
 
 
 def event(numbers: Iterable[int]) -> bytes:
-    """Write Event (6.4.11): at least one of the unit's events 0 to 3."""
+    """Write Event: one or more of the events 0 to 3 (6.4.11)."""
     return bytes((0x70 | sum(1 << number for number in numbers),))
 
 

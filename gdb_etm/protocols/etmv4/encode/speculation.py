@@ -1,4 +1,6 @@
-"""ETMv4 instruction trace of a core that runs ahead of what it knows: P0 elements committed late, and some cancelled.
+"""Encoder stage of a core that speculates.
+
+P0 elements are committed late, and some are cancelled.
 
 A real core traces what it believes, and takes back what was wrong (IHI 0064, 2.6.1).  Here what really ran is known
 from the start, so the beliefs are made up: now and then an atom is traced in the wrong direction, or goes on to a wrong
@@ -37,7 +39,7 @@ _MOST_SYNC_ATOMS = 4
 
 
 class Setup:
-    """What Trace Info tells of the unit, and how far it runs ahead.
+    """Speculation of a unit: what Trace Info says, and the depth.
 
     :param depth: How many P0 elements may be uncommitted (TRCIDR8.MAXSPEC).
     :param keys: How many keys P0 elements count through (TRCIDR9.NUMP0KEY), at least 1.
@@ -62,7 +64,7 @@ class Setup:
 
 
 class Speculator(PacketWriter):
-    """Writes packets of one instruction stream, those of P0 elements as a unit that speculates.
+    """Writes an instruction stream's packets with speculation.
 
     :param sink: Called with complete packets.
     :param setup: How the unit is built and programmed.
@@ -103,7 +105,10 @@ class Speculator(PacketWriter):
         self._resolve()
 
     def exception(self, number: int, address: int, known: bool, level: Optional[int] = None) -> None:
-        """Write an Exception packet (6.4.5); before it, what was fetched on in vain may be cancelled."""
+        """Write an Exception packet, after cancelling a wrong path (6.4.5).
+
+        What was fetched in vain may be cancelled before it.
+        """
         room = self._setup.depth - self._uncommitted
         if known and room > 0 and self._chance(4) and not self._lost:
             wrong = self._wrong_path(min(room, _MOST_WRONG))
@@ -119,7 +124,7 @@ class Speculator(PacketWriter):
         self._resolve()
 
     def location(self, address: int, level: Optional[int]) -> None:
-        """Write where execution goes on; it may have gone elsewhere first."""
+        """Write an address, perhaps after a wrong path."""
         room = self._setup.depth - self._uncommitted
         if room > 0 and level is None and not self._lost and self._chance(6):
             super().location(address ^ self._random.randrange(2, 512, 2), None)
@@ -135,7 +140,7 @@ class Speculator(PacketWriter):
         self._commit(self._uncommitted)
 
     def cycle_count(self, cycles: Optional[int]) -> None:
-        """Write a Cycle Count packet (6.4.6), which in commit mode 0 commits too."""
+        """Write Cycle Count, which commits in commit mode 0 (6.4.6)."""
         if self._setup.commit_mode:
             super().cycle_count(cycles)
             return
@@ -163,12 +168,15 @@ class Speculator(PacketWriter):
         self._lost = True
 
     def overflow(self) -> None:
-        """Write Overflow (6.4.2): what was uncommitted is lost."""
+        """Write Overflow (6.4.2): uncommitted elements are lost."""
         super().overflow()
         self._uncommitted = 0
 
     def unnumbered_sync(self) -> None:
-        """Write an Unnumbered Data Synchronization Marker (6.4.7), together with waiting atoms if it can hold them."""
+        """Write an Unnumbered Data Synchronization Marker, with waiting atoms (6.4.7).
+
+        It holds the atoms if it can.
+        """
         atoms = self._atoms
         if len(atoms) <= _MOST_SYNC_ATOMS and "N" not in atoms:
             self.drop_atoms()

@@ -1,4 +1,4 @@
-"""ETMv4 instruction-trace packets, written: the compression state of one stream and the bytes it gives.
+"""Writer of an ETMv4 instruction stream: keeps its compression state.
 
 The encodings are IHI 0064 chapter 6.4; each method names its paragraph.  Packets that are compressed against others or
 gather are methods here; all others are made by ``packets.py`` and written by :meth:`PacketWriter.put`.
@@ -50,7 +50,7 @@ for _bits in range(8):
 
 
 class PacketWriter(AtomOutput):
-    """Writes packets of one instruction stream and keeps what they are compressed against.
+    """Writes an instruction stream's packets, and keeps their compression state.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
         atoms, which stay until :meth:`flush_atoms`.
@@ -63,7 +63,7 @@ class PacketWriter(AtomOutput):
         self._timestamp = 0
 
     def atom(self, taken: bool, fixed: bool = False) -> None:
-        """Add an Atom element; packets hold several, so it may wait for more.
+        """Add an Atom element; packets hold several, so it may wait.
 
         :param fixed: Whether a unit that speculates never traces it in the wrong direction.
         """
@@ -72,7 +72,10 @@ class PacketWriter(AtomOutput):
             self._write_atoms()
 
     def settle(self) -> None:
-        """Write what a unit that speculates still owes about elements that are certain."""
+        """Write what is due of elements that are certain.
+
+        Only a unit that speculates has any.
+        """
         self.flush_atoms()
 
     def _write_atoms(self) -> None:
@@ -103,7 +106,7 @@ class PacketWriter(AtomOutput):
         self._timestamp = 0
 
     def trace_on(self) -> None:
-        """Write Trace On (6.4.2): what ran just before is not in the trace."""
+        """Write Trace On: what ran before is not traced (6.4.2)."""
         self._put(TRACE_ON)
 
     def overflow(self) -> None:
@@ -111,7 +114,7 @@ class PacketWriter(AtomOutput):
         self._put(OVERFLOW)
 
     def location(self, address: int, level: Optional[int]) -> None:
-        """Write where execution goes on.
+        """Write the address where execution continues.
 
         :param address: Address of the next T32 instruction.
         :param level: Its exception level, or None when the stream has said it already.
@@ -142,7 +145,7 @@ class PacketWriter(AtomOutput):
         self._put(EXCEPTION_RETURN)
 
     def cycle_count(self, cycles: Optional[int]) -> None:
-        """Write a Cycle Count packet (6.4.6) in commit mode 1, where it says nothing about commits.
+        """Write Cycle Count in commit mode 1, without commits (6.4.6).
 
         :param cycles: Cycles above the threshold, or None when unknown.
         """
@@ -159,7 +162,7 @@ class PacketWriter(AtomOutput):
         self._put(b"\x02" + data if cycles is None else b"\x03" + data + count20(cycles))
 
     def place(self, address: int, is1: bool, form: int = 0) -> bytes:
-        """Make an address packet (6.4.12), which from then on others may refer to.
+        """Make an address packet, for later ones to refer to (6.4.12).
 
         :param address: Instruction address, up to 64 bits.
         :param is1: The instruction set field: True for T32.
@@ -171,7 +174,7 @@ class PacketWriter(AtomOutput):
         return forms[-1]
 
     def place_with_context(self, address: int, is1: bool, context: bytes, form: int = 0) -> bytes:
-        """Make an Address with Context packet (6.4.12), to which others may then refer.
+        """Make an Address with Context packet, for later references (6.4.12).
 
         :param context: A payload of a Context packet (6.4.12).
         :param form: 0 for the shorter form that can tell this address, 1 for the 64-bit one.
@@ -211,7 +214,7 @@ class PacketWriter(AtomOutput):
 
 
 def exception_type(number: int) -> int:
-    """Return the traced TYPE of an architectural exception number of an M-profile core (6.4.5).
+    """Convert an M-profile exception number to the traced TYPE (6.4.5).
 
     :param number: Exception number as in IPSR, from 1.
     """

@@ -1,4 +1,6 @@
-"""Executed instructions to PTM trace, as a unit of the simulated boards emits it (IHI 0035B, 4.5).
+"""Encoder from executed instructions to PTM trace, for the simulated boards.
+
+IHI 0035B, 4.5.
 
 - ``encoder.py``: which packets an execution needs.
 - ``records.py``: what the encoder keeps of each instruction.

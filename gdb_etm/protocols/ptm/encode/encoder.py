@@ -1,4 +1,6 @@
-"""Executed instructions -> PTM trace bytes, as the trace unit of the board emits them.
+"""Encoder from executed instructions to PTM trace bytes.
+
+It is the trace unit of the simulated board.
 
 Places in a program are addresses with bit 0 set for T32 code, as interworking branches have them.  What the unit cannot
 know from the instructions it is told: exceptions and halts are methods of their own.
@@ -107,7 +109,10 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._align()
 
     def disable(self) -> None:
-        """End the trace run; a waypoint whose direction is not known yet is not traced."""
+        """End the trace run.
+
+        A waypoint whose direction is not known yet is not traced.
+        """
         self._settle()
 
     def forget_code(self) -> None:
@@ -115,7 +120,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._records = waypoints(self._read_code, self._config.broadcast, self._config.barriers)
 
     def overflow(self) -> None:
-        """Lose what is not written yet and restart, as after an overflow of the unit's FIFO (4.5.2)."""
+        """Drop what is not written and restart, as after an overflow (4.5.2)."""
         self._writer.drop_atoms()
         self._waypoint = None
         self._between = self._active = False
@@ -128,7 +133,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._writer.put(packets.TRIGGER)
 
     def context(self, context_id: int, vmid: int = 0) -> None:
-        """Take the Context ID, and the VMID, of the instructions that come next."""
+        """Take the Context ID and the VMID of the next instructions."""
         self._context_id, self._vmid = context_id, vmid
 
     def instructions(self, places: Sequence[int], regime: Regime = Regime()) -> None:
@@ -158,7 +163,7 @@ class Encoder(StreamEncoder[PacketWriter]):
                 self._ran(place, records[place])
 
     def exception(self, number: int, reached: int, vector: int, regime: Regime = Regime()) -> None:
-        """Take an exception; it is traced if what came just before it was.
+        """Take an exception, traced if what ran before was.
 
         :param number: Exception type as traced.
         :param reached: The instruction that would have been next.
@@ -171,7 +176,10 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._regime = regime
 
     def exception_return(self) -> None:
-        """Take an exception return by the last executed instruction; only from PFTv1.1 there is a packet for it."""
+        """Take an exception return by the last executed instruction.
+
+        Only from PFTv1.1 on there is a packet for it.
+        """
         self.request_timestamp()
         self._returned = self._config.version >= 1 and self._active
 
@@ -187,7 +195,10 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._reason = Reason.DEBUG
 
     def resume(self) -> None:
-        """Take an exit from Debug state: the debugger may have changed registers and memory."""
+        """Take an exit from Debug state.
+
+        The debugger may have changed registers and memory.
+        """
         self.forget_code()
 
     def _ran(self, place: int, record: Optional[BranchRecord]) -> None:

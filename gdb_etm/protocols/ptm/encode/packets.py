@@ -1,4 +1,4 @@
-"""PTM packets as bytes: those that are not compressed against packets before them.
+"""PTM packets as bytes: those compressed against no earlier packet.
 
 The encodings are IHI 0035B, 4.5; each function names its paragraph.  What depends on the packets before (addresses,
 timestamps) and what gathers (atoms) is in ``writer.py``.
@@ -28,7 +28,7 @@ class Regime(NamedTuple):
 
 
 def count(cycles: int, header: int = 0) -> bytes:
-    """Write a cycle count (4.4): four bits in the first byte, then seven a byte.
+    """Write a cycle count: four bits, then seven a byte (4.4).
 
     :param cycles: 32 bits.
     :param header: What the other bits of the first byte say.

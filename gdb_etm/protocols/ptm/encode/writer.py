@@ -1,4 +1,4 @@
-"""PTM packets, written: the compression state of one stream and the bytes it gives.
+"""Writer of a PTM stream: keeps its compression state.
 
 The encodings are IHI 0035B, 4.5; each method names its paragraph.  Packets that are compressed against others or gather
 are methods here; all others are made by ``packets.py`` and written by :meth:`PacketWriter.put`.
@@ -19,7 +19,7 @@ _TIMESTAMP_BYTES = {False: 7, True: 9}
 
 
 class PacketWriter(AtomOutput):
-    """Writes packets of one stream and keeps what they are compressed against.
+    """Writes packets of one stream, and keeps their compression state.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
         atoms, which stay until :meth:`flush_atoms`.
@@ -36,7 +36,9 @@ class PacketWriter(AtomOutput):
         self._timestamp: Optional[int] = None
 
     def atom(self, taken: bool, cycles: int = 0) -> None:
-        """Add an atom (4.5.3); without cycle counts a packet holds several, so it may wait for more.
+        """Add an atom (4.5.3).
+
+        Without cycle counts a packet holds several, so it may wait for more.
 
         :param cycles: Cycles since the last count.
         """
@@ -76,7 +78,7 @@ class PacketWriter(AtomOutput):
         self._reference = place
 
     def update(self, place: Reference) -> None:
-        """Write Waypoint update (4.5.5): everything up to and with the instruction at an address ran.
+        """Write Waypoint update: execution up to an instruction, included (4.5.5).
 
         :param place: That instruction.
         """
