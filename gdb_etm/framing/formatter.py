@@ -2,7 +2,7 @@
 
 Ref: Arm CoreSight Architecture Specification v3.0 (IHI 0029E), chapter D4 "Trace Formatter".
 
-A frame is 16 bytes.  In the even bytes 0 to 14, bit 0 tells what the other seven bits are: 1, a new
+A frame is 16 bytes.  In the even bytes 0 to 14, bit 0 says what the other seven bits are: 1, a new
 trace ID; 0, the upper bits of a data byte whose bit 0 is in the auxiliary byte 15.  The odd bytes
 1 to 13 are data.  For an ID byte the auxiliary bit says when it takes effect: 0, at once; 1, after
 the next byte.
@@ -34,24 +34,24 @@ _NOBODY = b"\0"
 
 
 class _Parts:
-    # A piece of the buffer that was split where IDs are.  Places in the buffer are counted without auxiliary bytes, and
+    # A piece of the buffer, split at its IDs.  Positions in the buffer are counted without auxiliary bytes, and
     # as if every ID took effect at once.
 
-    def __init__(self, place: int, owners: bytes, sizes: List[int]) -> None:
+    def __init__(self, begin: int, owners: bytes, sizes: List[int]) -> None:
         # Where the piece begins; for each part the ID byte before it; the parts' sizes.
-        self._place = place
+        self._begin = begin
         self._owners = owners
         self._sizes = sizes
-        self._places: List[int] = []
+        self._buffer_positions: List[int] = []
 
     def of(self, owner: int) -> Tuple[List[int], List[int]]:
         # Where one ID's parts begin in its own bytes, and in the buffer; at the end where the last one ends.
-        if not self._places:
+        if not self._buffer_positions:
             # An ID is between any two.
-            self._places = list(accumulate(chain((self._place,), map((1).__add__, self._sizes))))
+            self._buffer_positions = list(accumulate(chain((self._begin,), map((1).__add__, self._sizes))))
         wanted = self._owners.translate(_only(owner))
         positions = list(accumulate(chain((0,), compress(self._sizes, wanted))))
-        return positions, list(compress(self._places, wanted))
+        return positions, list(compress(self._buffer_positions, wanted))
 
 
 class Stream:
@@ -88,15 +88,15 @@ class Stream:
         known = self._known.get(index)
         if known is None:
             known = self._known[index] = self._pieces[index].of(self.trace_id << 1 | 1)
-        positions, places = known
+        positions, buffer_positions = known
         position -= self._begins[index]
         part = bisect_right(positions, min(position, positions[-1] - 1)) - 1
-        place = places[part] + position - positions[part]
-        end = places[part] + positions[part + 1] - positions[part]
-        if place >= end - 1 and end % _DATA & 1:
+        in_buffer = buffer_positions[part] + position - positions[part]
+        end = buffer_positions[part] + positions[part + 1] - positions[part]
+        if in_buffer >= end - 1 and end % _DATA & 1:
             # The ID after it is in an odd column: it changed places with the last byte.
-            place += 1
-        frame, column = divmod(place, _DATA)
+            in_buffer += 1
+        frame, column = divmod(in_buffer, _DATA)
         return frame * FRAME + column
 
 
@@ -113,10 +113,7 @@ class Deformatter:
         self._frames = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the buffer.
-
-        A frame that is not whole waits for more.
-        """
+        """Take the buffer's next bytes; a frame that is not whole waits."""
         if self._rest:
             data = self._rest + data
         frames = len(data) // FRAME

@@ -6,7 +6,7 @@ A trace port in continuous mode puts a full synchronisation packet (0x7FFFFFFF, 
 halfword synchronisation packets (0x7FFF) between any two halfwords of a frame while it has nothing to send.  Neither
 can be trace: in the even bytes of a frame 0xFF would be the reserved ID 0x7F.
 
-A DSTREAM probe stores the stream in blocks of 512 bytes, of which the last 8 are its own.
+A DSTREAM probe stores the stream in blocks of 512 bytes, whose last 8 are its own.
 """
 
 from __future__ import annotations
@@ -50,20 +50,17 @@ class TpiuFrames:
 
     def _align(self) -> None:
         # A full synchronisation packet stands between frames: what it cuts is none.
-        begun = len(self.data) % FRAME
-        if not begun:
+        partial = len(self.data) % FRAME
+        if not partial:
             return
-        self.dropped += begun
-        del self.data[-begun:]
+        self.dropped += partial
+        del self.data[-partial:]
         while self._positions and self._positions[-1] >= len(self.data):
             del self._positions[-1], self._offsets[-1]
 
 
 def without_trailers(buffer: bytes) -> bytes:
-    """Remove the probe's own bytes from a DSTREAM's blocks.
-
-    :func:`with_trailers` maps offsets back.
-    """
+    """Remove the probe's own bytes from a DSTREAM's blocks."""
     size = _BLOCK - _TRAILER
     return b"".join([buffer[at : at + size] for at in range(0, len(buffer), _BLOCK)])
 

@@ -81,7 +81,7 @@ class ExecutionHistory:
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
         language = LANGUAGES.get(source.protocol)
-        self._tells_failures = language is not None and language.tells_failures
+        self._tells_failures = language is not None and language.failures_end_ranges
         self._sums: Optional[array[int]] = None
         self._numbered: Optional[List[Tuple[int, Event]]] = None
 

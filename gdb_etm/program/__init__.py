@@ -2,7 +2,7 @@
 
 - ``elf.py``: the one opener of ELF files; ``image.py``: bytes by address; ``ram.py``: what the program changes.
 - ``isa.py``: what an instruction does to the flow of control, by encoding masks; ``conditions.py``, ``accesses.py``,
-  ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` tell more of it, in the same way.
+  ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` have more of it, in the same way.
 - ``blocks.py``: straight runs up to the next instruction that a trace unit reports.
 - ``cfi.py``: call frame information (DWARF 5, 6.4).
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.

@@ -1,7 +1,5 @@
 """Barriers and changes of Thumb's state: instructions a PTM may trace.
 
-None of them is a branch.
-
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), tables 2.2 and 2.3;
 encodings are those of the ARMv7-A ARM (A8.8 and A9.3).
 """
@@ -37,8 +35,5 @@ def is_enterx(code: bytes) -> bool:
 
 
 def is_leavex(code: bytes) -> bool:
-    """Return whether a T32 instruction is LEAVEX.
-
-    It does nothing in Thumb state.
-    """
+    """Return whether a T32 instruction is LEAVEX."""
     return code[:2] == b"\xbf\xf3" and len(code) == 4 and code[3] & 0xD0 == 0x80 and code[2] & 0xF0 == 0x00

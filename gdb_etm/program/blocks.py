@@ -1,7 +1,4 @@
-"""Basic blocks: instructions up to the next one that is reported.
-
-Which instructions a trace unit reports depends on its configuration.
-"""
+"""Basic blocks: instructions up to the next one that is reported."""
 
 from __future__ import annotations
 
@@ -77,7 +74,7 @@ class Blocks:
     :param waits: Whether the unit traces WFI and WFE as branches (TRCIDR2.WFXMODE).
     :param futures: Whether the unit traces branch-future instructions (TRCIDR0.BF).
     :param transfers: The loads or stores that the unit traces as branches (TRCCONFIGR.INSTP0).
-    :param others: Tells by an instruction's bytes whether the unit traces it though it is no branch; None when it
+    :param others: Whether, by an instruction's bytes, the unit traces it though it is no branch; None when it
         traces no such instruction.
     """
 
@@ -181,10 +178,7 @@ class Blocks:
         return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
     def before(self, address: int, isa: Isa, future: Future) -> Block:
-        """Give the block at ``address`` while a branch future is in effect.
-
-        It may end at that one's branch point.
-        """
+        """Give the block at ``address`` while a branch future is in effect."""
         block = self.at(address, isa)
         ends = block.end - (block.last.size if block.last is not None else 0)
         if future.end < address or ends < future.end:

@@ -63,7 +63,7 @@ class _Function(NamedTuple):
 class CallFrames:
     """Call frame information of programs.
 
-    :param functions: What is told of each piece of code, in any order.
+    :param functions: The information about each piece of code, in any order.
     :param images: The programs.
     """
 
@@ -88,8 +88,8 @@ class CallFrames:
         if found is None:
             found = self._rows[at] = self._decode(self._functions[at])
         starts, rows = found
-        place = bisect_right(starts, address) - 1
-        return rows[place] if place >= 0 else None
+        index = bisect_right(starts, address) - 1
+        return rows[index] if index >= 0 else None
 
     def function(self, address: int) -> Optional[Tuple[int, int]]:
         """Give a function's first address and its end, by any address.
@@ -108,9 +108,9 @@ class CallFrames:
                 starts = [line["pc"] & ~1 for line in table]
                 rows = [_row(line) for line in table]
         except ImageError:
-            return [], []  # what cannot be read tells nothing
+            return [], []  # what cannot be read gives nothing
         if len(rows) == 1 and self._moves_stack(function):
-            # A function in assembly of which nothing is told but that it exists, such as one that is "naked" in C.
+            # A function in assembly about which nothing is stated but that it exists, such as one that is "naked" in C.
             return [], []
         return starts, rows
 
@@ -160,8 +160,6 @@ def _a32_moves_stack(code: bytes) -> bool:
 
 def load_frames(paths: Sequence[str]) -> CallFrames:
     """Read the call frame information of ELF files for 32-bit Arm.
-
-    Other files give none.
 
     :raises ImageError: When a file cannot be read.
     """

@@ -22,7 +22,7 @@ def doubt_of(read: ReadBytes, address: int, entry: Optional[int] = None) -> str:
     """Explain why a comparator may miss an instruction; empty when it cannot.
 
     :param address: Of the instruction.
-    :param entry: The first instruction of its function, which tells where instructions begin; None: unknown.
+    :param entry: The first instruction of its function, from which instructions are counted; None: unknown.
     """
     code = read(address, 4)
     if code == _SG:

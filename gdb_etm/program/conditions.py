@@ -102,7 +102,7 @@ def sets_flags(code: bytes, index: int, isa: Isa, it_state: int) -> bool:
 
     Even one whose condition fails counts (appendix F.4).
 
-    Returns from exceptions do so too; on M-profile they cannot be told by their encoding.
+    Returns from exceptions do so too; on M-profile their encoding does not show them.
 
     :param code: Program bytes with the whole instruction.
     :param index: Index of the instruction in ``code``.

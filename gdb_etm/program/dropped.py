@@ -1,7 +1,5 @@
 """Functions that the linker dropped, in programs with memory at 0.
 
-Address 0 is what they all have then.
-
 Ref: DWARF Debugging Information Format, version 5, 6.2.4 (the header of a line-number program) and 6.2.5 (its opcodes);
 System V ABI, chapter 4 (section headers).
 """
@@ -112,7 +110,7 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 def _sequence(data: bytes, at: int, unit: _Unit) -> Tuple[int, int]:
-    # Where a sequence ends that begins at 0, and the offset behind it.
+    # Where a sequence ends that begins at 0, and the offset after it.
     address, end = 0, unit.end
     base, line_range, smallest = unit.opcode_base, unit.line_range, unit.smallest
     while at < end:

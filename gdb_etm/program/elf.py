@@ -1,7 +1,5 @@
 """The opener of ELF files: every error is one line.
 
-The line names the file.
-
 pyelftools believes what a file says: of one that is cut, changed or made to do harm it raises errors of any kind.
 """
 
@@ -23,7 +21,7 @@ _MOST_PARTS = 1 << 14
 _MOST_UNPACKED = 64
 _SPARE = 1 << 26
 
-# The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it tells.
+# The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it states.
 _ZLIB_RATIO = 1032
 
 # Values of Tag_CPU_arch_profile (ABI for the Arm Architecture, addenda, IHI 0045, 2.3.5.2).
@@ -61,7 +59,7 @@ def profile_of(path: str) -> str:
                     for attribute in part.iter_attributes("TAG_CPU_ARCH_PROFILE"):
                         return _PROFILES.get(attribute.value, "")
     except ImageError:
-        pass  # malformed: it tells nothing
+        pass  # malformed: nothing is known
     return ""
 
 
@@ -83,10 +81,7 @@ def readable(path: str, what: str) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Describe a library's error in one line.
-
-    Its class is named where its text says little.
-    """
+    """Describe a library's error in one line."""
     words = " ".join(str(error).split())
     return words if " " in words else "%s %s" % (type(error).__name__, words) if words else type(error).__name__
 

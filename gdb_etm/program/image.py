@@ -1,7 +1,4 @@
-"""Program memory for decoding: bytes by address.
-
-They come from ELF files, dumps or the target.
-"""
+"""Program memory for decoding: bytes by address."""
 
 from __future__ import annotations
 
@@ -80,7 +77,7 @@ def load_elf(path: str) -> List[MemoryImage]:
 def load_constants(path: str, code: bool = False) -> List[MemoryImage]:
     """Read the sections of an ELF file that are not writable.
 
-    A file without section headers tells by its segments.
+    Of a file without section headers, the segments decide.
 
     :param path: The ELF file; its virtual addresses are the core's.
     :param code: Only what holds instructions.

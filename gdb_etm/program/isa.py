@@ -75,10 +75,7 @@ def _signed(value: int, bits: int) -> int:
 
 
 def is_wide(halfword: int) -> bool:
-    """Return whether a T32 instruction has 4 bytes, by its first halfword.
-
-    Armv8-M ARM, C2.2.
-    """
+    """Return whether a T32 instruction has 4 bytes (Armv8-M ARM, C2.2)."""
     return halfword >= 0xE800
 
 
@@ -303,7 +300,7 @@ def _sizes_a64() -> bytes:
 
 
 def _sizes_a32() -> bytes:
-    # Only single-register loads and stores of bytes, multiplies and the like could be told apart by the
+    # Only single-register loads and stores of bytes, multiplies and the like could be distinguished by the
     # top byte, so just the coprocessor group is left out.
     return bytes(4 if byte & 0x0F in (0xC, 0xD) else 0 for byte in range(256))
 

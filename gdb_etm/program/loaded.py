@@ -26,7 +26,7 @@ class LoadedElf:
         marks = [name[1] for name in there if is_mapping(name)]
         # Whether there are instructions at address 0; vectors of a microcontroller are none.
         self.has_code_at_zero = "d" not in marks and bool(there)
-        # Names and sizes (0: not told) of the code at address 0.
+        # Names and sizes (0: not known) of the code at address 0.
         self.at_zero = {name: size for name, size in there.items() if self.has_code_at_zero and not is_mapping(name)}
 
     def holds(self, address: int) -> bool:

@@ -13,14 +13,14 @@ Piece = Tuple[int, int]
 SRAM: Piece = (0x20000000, 0x40000000)
 # So far apart pieces of RAM are taken to be one, with a heap between them.
 _CLOSE = 1 << 20
-# A stack of which only the pointer is known is believed to lie in a block of this size.
+# A stack whose pointer alone is known is assumed to lie in a block of this size.
 _STACK = 1 << 16
 
 
 def load_writable(path: str) -> List[Piece]:
     """Read where an ELF file has sections that the program may write.
 
-    A file without section headers tells by its segments.
+    Of a file without section headers, the segments decide.
 
     :raises ImageError: When it cannot be read.
     """

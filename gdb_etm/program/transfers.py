@@ -74,7 +74,7 @@ def _one(store: bool, size: int) -> Parts:
 
 def _several(store: bool, count: int, size: int = 4) -> Parts:
     # "Address order 32" and "Address order 64".
-    return tuple([TransferPart(store, size, size * place) for place in range(count)])
+    return tuple([TransferPart(store, size, size * index) for index in range(count)])
 
 
 def _cut(store: bool, total: int, size: int) -> Parts:
@@ -93,8 +93,8 @@ def _swap(size: int) -> Parts:
 
 def _compare_and_swap(size: int, count: int) -> Parts:
     pairs: Parts = ()
-    for place in range(count):
-        pairs += TransferPart(False, size, size * place), TransferPart(True, size, size * place)
+    for index in range(count):
+        pairs += TransferPart(False, size, size * index), TransferPart(True, size, size * index)
     return pairs + (TransferPart(True, size, None, TransferRole.STATUS),)
 
 
@@ -248,10 +248,10 @@ def _a64_atomic(word: int, size: int) -> Parts:
 
 def _frame(store: bool) -> Parts:
     # Table F-23.  The Armv8-M additional state is below the other state, the additional floating-point state above all.
-    places = [4 * index for index in range(26)]
-    places += [4 * (index - 36) for index in range(26, 36)]
-    places += [4 * (index - 10) for index in range(36, 52)]
-    return tuple([TransferPart(store, 4, place) for place in places])
+    offsets = [4 * index for index in range(26)]
+    offsets += [4 * (index - 36) for index in range(26, 36)]
+    offsets += [4 * (index - 10) for index in range(36, 52)]
+    return tuple([TransferPart(store, 4, offset) for offset in offsets])
 
 
 # What taking an exception pushes on M-profile.

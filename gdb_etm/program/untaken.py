@@ -1,7 +1,5 @@
 """Branches that are taken whenever they run.
 
-For T32, whether one is in an IT block is found in the code before it.
-
 Ref: Armv8-M ARM (C1.3, C2.4) and A-profile ARM (F1.2, F4.1, C4.1.66) for conditions; IHI 0064 H.a, 5.2.5: an N atom of
 an unconditional branch is corrected by a Mispredict or a Cancel element.
 """
@@ -22,8 +20,6 @@ _LONGEST_IT_BLOCK = 14
 
 def always_taken(read: Read, start: int, address: int, isa: Isa) -> bool:
     """Return whether a branch is taken whenever it runs.
-
-    No IT block can make it conditional then.
 
     :param start: Where an instruction begins that runs before the branch; the branch's own address when none is known.
     :param address: Address of the branch.

@@ -1,7 +1,5 @@
 """Elements of a trace stream, alike for every protocol.
 
-They are ranges of executed instructions, and events.
-
 The words are the trace architecture's (Arm IHI 0064, chapter 5): element, exception, context,
 trace on.  ``offset`` is always the byte offset in the capture's buffer of the packet that the
 element comes from.
@@ -45,8 +43,8 @@ class GapReason(Enum):
     NO_ADDRESS = "address unknown"
     CUT = "the buffer ends inside a packet"
     UNCOMMITTED = "not committed when the trace ended"
-    COUNTED = "instructions whose path the trace unit did not tell"
-    SUPPRESSED = "the trace unit left out transfers, lest its FIFO overflow"
+    COUNTED = "instructions whose path was not traced"
+    SUPPRESSED = "transfers left out because the FIFO was nearly full"
     UNPLACED = "transfers whose instruction is not known"
     ABSENT = "not in the capture"
     NOT_FOLLOWED = "code that cannot be followed"
@@ -101,7 +99,7 @@ class Context(NamedTuple):
     """The processor's context from here on."""
 
     offset: int
-    # 0 to 3; None when the trace does not tell it, as that of Armv7 cores does not but in Hyp mode.
+    # 0 to 3; None when the trace does not have it; that of Armv7 cores has it only in Hyp mode.
     exception_level: Optional[int]
     non_secure: bool
     sixty_four_bit: bool
@@ -133,16 +131,13 @@ class TraceEvent(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A traced load or store.
-
-    It belongs to an instruction or to an exception.
-    """
+    """A traced load or store."""
 
     # Of the packet with the address, or with the value where there is no such packet.
     offset: int
-    # False for a load; None when the instruction does not tell.
+    # False for a load; None when the instruction does not decide it.
     store: Optional[bool]
-    # In bytes, 1 to 16; None when the instruction does not tell.
+    # In bytes, 1 to 16; None when the instruction does not decide it.
     size: Optional[int]
     # None when it was not traced and does not follow from the other transfers of the instruction.
     address: Optional[int]

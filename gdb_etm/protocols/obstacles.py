@@ -1,7 +1,4 @@
-"""Obstacles: the reasons why code cannot be followed.
-
-Every protocol uses the same words.
-"""
+"""Obstacles: the reasons why code cannot be followed."""
 
 from __future__ import annotations
 

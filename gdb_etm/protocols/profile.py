@@ -33,8 +33,5 @@ def is_m_profile(core: Optional[Core]) -> bool:
 
 
 def nothing_ran(return_address: int) -> bool:
-    """Return whether an M-profile return address means that nothing ran.
-
-    Nothing since the exception before (IHI 0064, 5.2.7).
-    """
+    """Return whether an M-profile return address means that nothing ran."""
     return return_address >= _NO_EXECUTION_FROM or return_address in LOCKUP_ADDRESSES

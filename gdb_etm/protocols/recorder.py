@@ -80,10 +80,7 @@ class Run:
         return self._instructions
 
     def parts(self) -> Iterator[Tuple[int, "Run"]]:
-        """Iterate over its parts that are no chains.
-
-        Each comes with its distance from the first byte.
-        """
+        """Iterate over its parts that are no chains."""
         yield 0, self
 
     def ranges(self) -> Iterator[Tuple[int, Range]]:
@@ -130,10 +127,7 @@ class Chain(Run):
         return self._instructions
 
     def parts(self) -> Iterator[Tuple[int, Run]]:
-        """Iterate over the runs of the chain, with their distances.
-
-        Distances are from the first byte.
-        """
+        """Iterate over the runs of the chain, with their distances."""
         distance = 0
         for number in self.numbers:
             run = self._runs[number]

@@ -12,10 +12,7 @@ from gdb_etm.protocols.recorder import Recorder
 
 
 class Config(Protocol):
-    """The facts about a unit that decide how bytes are read.
-
-    Equal ones have equal hashes.
-    """
+    """The facts about a unit that decide how bytes are read."""
 
     @property
     def trace_id(self) -> int:
@@ -55,7 +52,7 @@ class DataStream(NamedTuple):
     trace_id: Callable[[Any], Optional[int]]
     # Lists its packets.
     packets: Callable[[Any, bytes, Callable[[int], int]], Iterator[Packet]]
-    # Decodes it: the configuration, its bytes, their offsets, who is told of progress.
+    # Decodes it: the configuration, its bytes, their offsets, a progress callback.
     elements: Callable[..., Sequence[Any]]
 
 
@@ -71,8 +68,8 @@ class Language(NamedTuple):
     # None where loads and stores are in the same stream, or are not traced at all.
     data: Optional[DataStream] = None
     # Whether a range ends at every instruction whose condition failed, and not only at branches.
-    tells_failures: bool = False
-    # Tells by the configuration whether addresses, and whether values of loads and stores are traced.
+    failures_end_ranges: bool = False
+    # Whether addresses, and whether values of loads and stores are traced, by the configuration.
     transfers: Callable[[Any], Tuple[bool, bool]] = lambda config: (False, False)
 
 
@@ -85,7 +82,7 @@ def _etmv3() -> Language:
     from gdb_etm.protocols.etmv3.decoder import Decoder
     from gdb_etm.protocols.etmv3.listing import list_packets
 
-    return Language(Etmv3Config.from_source, Decoder, list_packets, tells_failures=True, transfers=_transfers)
+    return Language(Etmv3Config.from_source, Decoder, list_packets, failures_end_ranges=True, transfers=_transfers)
 
 
 def _etmv4() -> Language:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Generic, Iterator, NamedTuple, Optional, Seque
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.packet import Packet
 
-# A length that the bytes so far do not tell.
+# A length that needs more bytes to be known.
 NEED_MORE = 0
 # The length of what is no packet, though its header is one.
 MALFORMED = -1
@@ -197,7 +197,7 @@ class PacketStream(ABC, Generic[K]):
         position = self._base + at
         kind = self._kind_of(header, data, at) if size > 0 else self._form.reserved
         if kind is self._form.reserved:
-            # Only bytes that were needed to tell: others may not have come yet.
+            # Only bytes that were needed to know: others may not have come yet.
             self._bad(position, data[at : at + max(size, 1)].hex(" "))
             self._hunting = True
             self._informed = False

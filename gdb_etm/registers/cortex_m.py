@@ -1,7 +1,5 @@
 """Debug registers of a Cortex-M, as offsets from 0xE000E000.
 
-They are in the System Control Space.
-
 Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), B3.2 and C1.6.
 """
 

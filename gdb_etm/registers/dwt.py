@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, Remarks, bits, reserved, word
 
-# DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than tell the trace unit.
+# DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than signal the trace unit.
 FUNCTION_INSTRUCTION = 0b1000
 # The same of addresses of loads, of stores, of both.
 FUNCTION_LOAD, FUNCTION_STORE, FUNCTION_ACCESS = 0b1001, 0b1010, 0b1011
@@ -22,7 +22,7 @@ DWT_COMP = RegisterArray("DWT_COMP%d", 0x020, "RW", word("COMP"), 16, range(15))
 
 DWT_MASK = RegisterArray("DWT_MASK%d", 0x024, "RW", BitStruct(
     reserved(27),
-    "MASK" / bits(5)), 16, range(15))   # how many low bits of the address are not compared; the most is not told
+    "MASK" / bits(5)), 16, range(15))   # how many low bits of the address are not compared; the most is not stated
 
 DWT_FUNCTION = RegisterArray("DWT_FUNCTION%d", 0x028, "RW", BitStruct(
     reserved(7),

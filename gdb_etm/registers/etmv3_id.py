@@ -1,6 +1,6 @@
 """ETMv3 trace unit: identification, OS lock, power and management registers.
 
-IHI 0014Q, 3.5.  These tell what a unit has and who may use it.
+IHI 0014Q, 3.5.  These say what a unit has and who may use it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ETMIDR = Register("ETMIDR", 0x1E4, "RO", BitStruct(
     "Thumb32" / bits(1),            # a 32-bit Thumb instruction is traced as one
     reserved(1),
     "LoadPCFirst" / bits(1),
-    "Core" / bits(4),               # 0xF: not told here
+    "Core" / bits(4),               # 0xF: not stated here
     "Major" / bits(4, {2: "ETMv3", 3: "PTM"}),
     "Minor" / bits(4),
     "Revision" / bits(4)))

@@ -1,8 +1,6 @@
-"""ETMv4 identification, OS lock, power and management registers.
+"""ETMv4 identification, OS lock, power and management registers (blocks 3, 6, 29-31).
 
-Blocks 3, 6 and 29 to 31.
-
-IHI 0064, chapter 7.  These tell what a unit has and who may use it.
+IHI 0064, chapter 7.  These say what a unit has and who may use it.
 """
 
 from __future__ import annotations

@@ -72,8 +72,6 @@ def bits(width: int, values: Values = {}, **more: Any) -> Any:
 def members(noun: str, first: int = 0) -> Callable[[int], str]:
     """Make the words for a field of one bit per thing.
 
-    An example is ``"counters 0, 2"``.
-
     :param first: Number of the one whose bit is the lowest.
     """
 
@@ -167,8 +165,6 @@ class Register:
 
     def encode(self, **fields: int) -> int:
         """Compose a register's value.
-
-        Fields not given are 0, RES1 bits are 1.
 
         :raises ValueError: If there is no such field or a value does not fit it.
         """

@@ -57,15 +57,13 @@ class UnknownPoint(ProgramPoint):
     """A program point whose address is unknown or whose code is unusable.
 
     It ends with the next address.
-
-    It ends with the next address.
     """
 
     __slots__ = ("why",)
 
     def __init__(self, why: str) -> None:
         super().__init__(0, Isa.A32)
-        # What a person is told when something runs there.
+        # The reason that is shown when something runs there.
         self.why = why
 
 
@@ -185,7 +183,7 @@ class Automaton(ABC):
         self._points: Dict[Tuple[int, Isa], ProgramPoint] = {}
         self._states: Dict[Tuple[ProgramPoint, Rest], DecoderState] = {}
         self._remembered = 0
-        # A gap has been told; what is traced until the next address cannot be followed.
+        # A gap has been recorded; what is traced until the next address cannot be followed.
         self.lost = UnknownPoint("")
         # Where every stream begins.
         self.unsynchronised = UnknownPoint("no I-sync packet yet")

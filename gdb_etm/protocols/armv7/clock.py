@@ -1,7 +1,5 @@
 """The time, decoded from compressed timestamps.
 
-Each timestamp has the lower bits; the upper ones stay as they were.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.7.4; CoreSight Program
 Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.10.
 """

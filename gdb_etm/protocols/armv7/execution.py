@@ -32,7 +32,7 @@ class Execution:
         self.automaton = automaton
         self.recorder = recorder
         self.state = automaton.state(automaton.unsynchronised, Rest(None))
-        # The last context told since synchronisation; its offset means nothing.
+        # The last context since synchronisation; its offset means nothing.
         self.context: Optional[Context] = None
         # What lies below in the return stack, the top last; None below what is the bottom.
         self.below: List[Optional[Entry]] = []
@@ -151,10 +151,7 @@ class Execution:
         context_id: Optional[int] = None,
         vmid: Optional[int] = None,
     ) -> None:
-        """Take what a packet says of the processor's context.
-
-        What the packet leaves out stays as it was.
-        """
+        """Take what a packet says of the processor's context."""
         old = self.context
         if old is None:
             old = Context(0, None, False, False, None, None)

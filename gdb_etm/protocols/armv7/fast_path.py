@@ -95,7 +95,7 @@ class FollowedStream(PacketStream[K]):
     def _follow(
         self, caches: TransitionCaches, cache: TransitionCache, data: bytes, at: int, end: int
     ) -> Tuple[int, TransitionCache]:
-        # Goes on by what is remembered up to a packet that has to be handled.
+        # Follows what is remembered up to a packet that has to be handled.
         followed = self._automaton.followed
         going = True
         while going:
@@ -107,7 +107,7 @@ class FollowedStream(PacketStream[K]):
         return at, cache
 
     def _pass(self, cache: TransitionCache, data: bytes, at: int, end: int) -> Tuple[int, TransitionCache]:
-        # Goes as far as long transitions are remembered, and over the timestamps between them.
+        # Follows long transitions as far as they are remembered, and passes the timestamps between them.
         state, begin, below, base = self._execution.state, at, self._execution.below, self._base
         timed, take, stamp = self._timed, self._handlers.timestamp, self._stamp
         numbers: List[int] = []
@@ -144,7 +144,7 @@ class FollowedStream(PacketStream[K]):
     def _window(
         self, caches: TransitionCaches, cache: TransitionCache, data: bytes, at: int, end: int
     ) -> Tuple[int, TransitionCache, bool]:
-        # Goes on by transitions and remembered packets up to the length of a long transition, and keeps it when it held
+        # Follows transitions and remembered packets up to the length of a long transition, and keeps it when it held
         # nothing new.  False when a packet has to be handled next, or there is nothing more.
         begin, before, state, under = at, self._execution.state, self._execution.state, cache
         made = self._automaton.made
@@ -232,7 +232,7 @@ class FollowedStream(PacketStream[K]):
         return following
 
     def _gap(self, position: int, reason: GapReason, detail: str) -> None:
-        # There is no more to tell of what is traced up to the first I-sync packet.
+        # Nothing more is known of what is traced up to the first I-sync packet.
         self._execution.lose(position, reason, detail)
 
     def _bad(self, position: int, detail: str) -> None:
@@ -249,10 +249,7 @@ def _is_halt(event: Event) -> bool:
 
 
 class StreamDecoder(ABC):
-    """Decoder for the streams of one trace unit.
-
-    What it learns of the program serves every later stream.
-    """
+    """Decoder for the streams of one trace unit."""
 
     @abstractmethod
     def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Any]:

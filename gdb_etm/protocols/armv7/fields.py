@@ -107,10 +107,7 @@ class Branch(NamedTuple):
 
 
 def async_length(data: bytes, start: int, end: int) -> int:
-    """Give the length of an A-sync packet.
-
-    It has five or more zeros and 0x80.
-    """
+    """Give the length of an A-sync packet."""
     limit = min(end, start + _MOST_ZEROS)
     at = start
     while at < limit and not data[at]:
@@ -174,7 +171,7 @@ def read_reference(
 
 
 def _marked(last: int, old: IsaState) -> IsaState:
-    # The instruction set state that a fifth address byte tells; with bit 7 set it is ARM's.
+    # The instruction set state in a fifth address byte; with bit 7 set it is ARM's.
     if last & 0x80 or last & 0x38 == 0x08:
         return IsaState.ARM
     if last & 0x20:
@@ -183,10 +180,7 @@ def _marked(last: int, old: IsaState) -> IsaState:
 
 
 def state_of(jazelle: bool, thumb: bool, alternative: bool) -> IsaState:
-    """Give the instruction set state of an I-sync packet's bits.
-
-    IHI 0014Q, table 7.20.
-    """
+    """Give an I-sync packet's instruction set state (IHI 0014Q, table 7.20)."""
     if jazelle:
         return IsaState.JAZELLE
     if not thumb:

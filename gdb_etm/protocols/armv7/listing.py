@@ -28,10 +28,7 @@ class FieldWords(Generic[K]):
         self._by_kind: Dict[K, Words] = {}
 
     def words(self, kind: K, data: bytes, at: int) -> str:
-        """Put a packet's fields in words.
-
-        To be called for every packet in order.
-        """
+        """Put the fields of the next packet in words."""
         make = self._by_kind.get(kind)
         return make(data, at) if make is not None else ""
 

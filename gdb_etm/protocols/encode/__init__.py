@@ -1,7 +1,5 @@
 """Parts that the encoders of all protocols share.
 
-An encoder writes what a trace unit would emit.
-
 - ``instructions.py``: what an encoder asks of a program's instructions.
 - ``cores.py``: what all encoders do alike.
 - ``output.py``: the bytes on their way out.

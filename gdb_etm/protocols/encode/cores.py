@@ -48,23 +48,14 @@ class StreamEncoder(ABC, Generic[Writer]):
         self.deliver()
 
     def deliver(self) -> None:
-        """Hand over what is written.
-
-        An instruction whose direction is not known yet stays.
-        """
+        """Hand over what is written."""
         self._writer.flush_atoms()
         self._writer.deliver()
 
     def request_timestamp(self) -> None:
-        """Request a timestamp soon, as an event may.
-
-        IHI 0014Q, ETMTSEVR; IHI 0064, 7.3.31.
-        """
+        """Request a timestamp soon (IHI 0014Q, ETMTSEVR; IHI 0064, 7.3.31)."""
         self._timestamp_due = self._timestamps
 
     def request_sync(self) -> None:
-        """Request a synchronisation point soon, as a trace sink may.
-
-        IHI 0064, 2.5.
-        """
+        """Request a synchronisation point soon, as a sink may (IHI 0064, 2.5)."""
         self._sync_at = 0

@@ -9,7 +9,7 @@ from gdb_etm.program.untaken import always_taken
 
 # Returns four bytes of program memory at an address (two at the end of memory).
 ReadCode = Callable[[int], bytes]
-# Tells whether an address is in some region.
+# Whether an address is in some region.
 Region = Callable[[int], bool]
 
 V = TypeVar("V")

@@ -40,8 +40,6 @@ class Output:
 class AtomOutput(Output, ABC):
     """A stream with atoms, several of which share a packet.
 
-    They wait for more; every other packet comes after them.
-
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
         atoms, which stay until :meth:`flush_atoms`.
     """

@@ -37,10 +37,7 @@ _new = tuple.__new__
 
 
 class Half(ProgramPoint):
-    """Program point between the two atoms of a 32-bit Thumb instruction.
-
-    Its address is that of the instruction.
-    """
+    """Program point between the two atoms of a 32-bit Thumb instruction."""
 
     __slots__ = ()
 
@@ -63,7 +60,7 @@ class Hop(NamedTuple):
 class AtomRun(NamedTuple):
     """Instructions that ran, and a cycle count before them."""
 
-    # 0 where none is told.
+    # 0 where there is none.
     cycles: int
     # E and N.
     atoms: str

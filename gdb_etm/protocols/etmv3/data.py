@@ -3,8 +3,8 @@
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 4.11, 7.4 and 7.5: one data
 packet for each transfer of up to 32 bits.
 
-Data packets belong to the data instruction traced last.  Which of its transfers they tell is known only when all have
-come, for the last packet tells the last transfer (7.4.5); so instructions are kept with their packets up to the end.
+Data packets belong to the data instruction traced last.  Which of its transfers each one is, is known only when all
+have come, for the last packet is the last transfer's (7.4.5); so instructions keep their packets up to the end.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class DataMatcher:
         self._address: Optional[DataAddress] = None
         self._outstanding: Dict[int, List[_Item]] = {}
         self._last: Optional[_Item] = None
-        self._told = False
+        self._reported = False
 
     def begin(self, entry: int, parts: Parts) -> None:
         """Take a data instruction: the last of a recording's entry."""
@@ -75,16 +75,13 @@ class DataMatcher:
     def begin_event(self, event: Optional[Event]) -> None:
         """Take an exception's entry or return, whose stacking is traced (7.5).
 
-        :param event: None for an entry whose exception is not told yet.
+        :param event: None for an entry whose exception has not come yet.
         """
         parts = EXCEPTION_RETURN if isinstance(event, ExceptionReturn) else EXCEPTION_ENTRY
         self._carry(_Carrier(-1, event, parts))
 
     def enter(self) -> None:
-        """Take an exception entry packet.
-
-        What follows is the stacking of the last exception, or of the next.
-        """
+        """Take an exception entry packet."""
         events, places = self._recorder.events, self._recorder.event_entries
         index = len(events)
         while index and places[index - 1] == len(self._recorder.order):
@@ -103,7 +100,7 @@ class DataMatcher:
     def _carry(self, carrier: _Carrier) -> None:
         self._current = carrier
         self._carriers.append(carrier)
-        self._told = False
+        self._reported = False
 
     def lose(self) -> None:
         """Take note that what follows belongs to nothing that is known."""
@@ -153,7 +150,7 @@ class DataMatcher:
                 self._current.complete = False
             self.lose()
             # Up to ETMv3.2 a full address follows, and until then there is none to go by (7.4.6).
-            self._told = True
+            self._reported = True
         else:
             self._transfer(kind, data, at, offset)
 
@@ -168,8 +165,8 @@ class DataMatcher:
             self._outstanding.setdefault(data[at] >> 2 & 3, []).append(item)
         if self._current is not None:
             self._current.items.append(item)
-        elif not self._told:
-            self._told = True
+        elif not self._reported:
+            self._reported = True
             detail = "instructions are not traced" if self._config.data_only else ""
             self._recorder.event(DataGap(offset, GapReason.UNPLACED, detail))
 
@@ -209,7 +206,7 @@ class DataMatcher:
             elif carrier.event is not None and id(carrier.event) in indices:
                 self._recorder.event_transfers[indices[id(carrier.event)]] = found
             else:
-                detail = "%d of an exception that is not told" % len(found)
+                detail = "%d of an exception that was not traced" % len(found)
                 self._recorder.event(DataGap(found[0].offset, GapReason.UNPLACED, detail))
 
     def _transfers(self, carrier: _Carrier) -> List[Transfer]:
@@ -237,7 +234,7 @@ class DataMatcher:
     def _following(
         self, address: Optional[int], before: Optional[TransferPart], part: Optional[TransferPart]
     ) -> Optional[int]:
-        # Without an address of its own a transfer follows the one before it. In ETMv3.0 the instruction tells: both
+        # Without an address of its own a transfer follows the one before it. In ETMv3.0 the instruction decides: both
         # of SWP's are at one address (7.4.2).
         if address is None or before is None or part is None or part.role is TransferRole.COPROCESSOR:
             return None
@@ -247,7 +244,7 @@ class DataMatcher:
 
 
 def _data_only(parts: Parts) -> Parts:
-    # Whether an exclusive store took place is told by a packet of its own.
+    # A packet of its own says whether an exclusive store took place.
     return tuple([part for part in parts if part.role is not TransferRole.STATUS])
 
 

@@ -1,7 +1,5 @@
 """ETMv3 decoder: trace and program to an execution.
 
-It gives ranges of instructions, events, loads and stores.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
 
 P-headers and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.  All
@@ -28,9 +26,9 @@ from gdb_etm.protocols.etmv3.packets import Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
-# After an A-sync packet every packet can be told from the next.
+# From an A-sync packet on it is known where each packet begins.
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
-# Packets of which state and packet context decide what they do; time and what is counted before a gap go on.
+# Packets whose effect is decided by state and packet context; time and counts before a gap are not.
 REMEMBERED = frozenset(
     (
         Kind.ASYNC,

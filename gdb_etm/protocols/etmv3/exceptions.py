@@ -1,7 +1,5 @@
 """Exceptions by name: ARMv7-M's, and those of the old encoding.
 
-The old encoding is that of branch packets.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3.5; Cortex-M3 Technical
 Reference Manual (DDI 0337G), table 14-8.
 """

@@ -63,10 +63,7 @@ class Etmv3Execution(Execution):
         self.set(self.automaton.lost)
 
     def run_one(self, position: int) -> None:
-        """Run the instruction at the program point, as an E atom does.
-
-        Section 7.10.5.
-        """
+        """Run the instruction at the program point, as E does (7.10.5)."""
         successor = self._etmv3.find_successor(self.point, "E")
         self._run(successor, position)
         if not successor.atoms:
@@ -109,10 +106,7 @@ class Etmv3Execution(Execution):
             self._data.taken(event)
 
     def returned(self, position: int) -> None:
-        """Take an exception exit packet.
-
-        The instruction before it returns from an exception.
-        """
+        """Take an exception exit packet."""
         event = ExceptionReturn(self.offset(position))
         self.event(event)
         if self._data is not None and self._m_profile:

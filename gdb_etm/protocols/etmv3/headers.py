@@ -25,7 +25,7 @@ def _branch(original: bool) -> Length:
 
 
 def _information_end(data: bytes, at: int, end: int) -> int:
-    # Exception information byte 0, then 1, then 2, of which bit 6 is set; any but the first may be left out (7.3.5).
+    # Exception information bytes 0, 1 and 2; the last has bit 6 set.  Any but the first may be left out (7.3.5).
     if at >= end:
         return NEED_MORE
     if not data[at] & 0x80:

@@ -78,10 +78,7 @@ def size_of(code: int) -> int:
 
 
 def count_end(data: bytes, at: int, end: int) -> int:
-    """Give the index after one to five bytes, 0 when incomplete.
-
-    They are a cycle count or a data address.
-    """
+    """Give the index after one to five bytes, 0 when incomplete."""
     for index in range(at, min(end, at + 5)):
         if not data[index] & 0x80 or index == at + 4:
             return index + 1
@@ -114,18 +111,12 @@ def read_data_address(data: bytes, at: int, old: DataAddress) -> Tuple[DataAddre
 
 
 def has_data_address(kind: Kind, header: int) -> bool:
-    """Return whether a data packet has an address: its A bit.
-
-    It counts only where the unit traces addresses.
-    """
+    """Return whether a data packet has an address: its A bit."""
     return bool(header & (0x10 if kind is Kind.NOT_TRACED else 0x20))
 
 
 def read_value(header: int, data: bytes, at: int) -> int:
-    """Read a data value without its leading zeros (table 7.17).
-
-    Its size is in the header.
-    """
+    """Read a data value without its leading zeros (table 7.17)."""
     return int.from_bytes(data[at : at + size_of(header >> 2)], "little")
 
 
@@ -144,7 +135,7 @@ def read_branch(config: Etmv3Config, data: bytes, at: int, old: Reference) -> Br
     reference = read_reference(data, at, after, old, original, alternative)
     last = data[after - 1]
     if after - at == 5 and last & 0x80:
-        # The old way to tell an exception, in ARM state.
+        # The old encoding of an exception, in ARM state.
         information = Information(LEGACY[last >> 3 & 7], None, False, bool(last & 0x40), None, None)
     return Branch(reference, information, following)
 

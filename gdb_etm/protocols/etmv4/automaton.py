@@ -27,7 +27,7 @@ from gdb_etm.protocols.etmv4.program_points import (
 )
 from gdb_etm.protocols.recorder import Leg, RunTable
 
-# The other parts of a state: wide, quiet, told and pending.
+# The other parts of a state: wide, quiet, address_given and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
 # A name of its own is faster to reach than an enumeration's member.
 _FUTURE, _INDIRECT = InstructionKind.FUTURE, InstructionKind.INDIRECT
@@ -123,7 +123,7 @@ class Automaton:
         return step
 
     def _count(self, point: ProgramPoint) -> int:
-        # Finds out what a program point's steps go by.
+        # Computes :attr:`ProgramPoint.count`.
         block = self.block(point)
         last = block.last
         future = isinstance(point, FuturePoint) or last is not None and last.kind is _FUTURE
@@ -132,7 +132,7 @@ class Automaton:
         return point.count
 
     def _after(self, point: ProgramPoint, taken: bool) -> ProgramPoint:
-        # Where the branch leads at the end of a program point's block, of which something is known already.
+        # Where the branch at the end of a program point's block leads; something of the block is known already.
         block = point.block or self.block(point)
         last = block.last
         if not taken and self.blocks.always_taken(block):
@@ -219,10 +219,7 @@ class Automaton:
         return AFTER_BRANCH if last.kind is _INDIRECT else self.point(last.target, last.isa)
 
     def forget(self) -> None:
-        """Bound memory on trace that does not repeat.
-
-        Runs stay: histories refer to them.
-        """
+        """Bound memory on trace that does not repeat."""
         for states in self._states.values():
             for state in states.values():
                 state.transitions = {}

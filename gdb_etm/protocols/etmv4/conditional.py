@@ -119,8 +119,6 @@ def read_results(data: bytes, at: int) -> List[ResultSet]:
 class ConditionKeys:
     """The keys of the last C and R elements (6.4.9).
 
-    Packets are compressed against them.
-
     :param config: The unit's configuration.
     """
 
@@ -146,16 +144,11 @@ class ConditionKeys:
         self._known = True
 
     def lose(self) -> None:
-        """Forget the keys until the next reset.
-
-        A packet that moves them was not read.
-        """
+        """Forget the keys until the next reset."""
         self._known = False
 
     def read(self, kind: Kind, data: bytes, at: int) -> Optional[List[Element]]:
         """Give the C and R elements of a packet, in order.
-
-        The packet has no reserved fields.
 
         :param at: Index of its header.
         :returns: None when the keys are unknown, or imply more elements than any unit can have waiting.
@@ -179,7 +172,7 @@ class ConditionKeys:
             yield self._next()
 
     def _conditional_1(self, data: bytes, at: int) -> Iterator[Element]:
-        # A special key is passed over, not gone on from.
+        # A special key is passed over; the next key does not follow it.
         key, _ = read_continued(data, at + 1)
         self._c_key = key if key < self._keys else (self._c_key + 1) % self._keys
         yield Conditional(key)

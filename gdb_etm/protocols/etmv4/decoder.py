@@ -1,7 +1,5 @@
 """ETMv4 decoder: instruction trace and program to an execution.
 
-It gives ranges of instructions, and events.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis" and chapter 6.
 
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
 
 class Decoder:
     """Decoder for the streams of one trace unit.
-
-    What it learns of the program serves every later stream.
 
     :param config: The unit's configuration.
     :param program: The program that the core ran.
@@ -149,7 +145,7 @@ class Decoding(PacketStream[Kind]):
         return self.recorder
 
     def _may_follow(self) -> bool:
-        # The memory of transitions is of no use where atoms are not certain yet, or where each is wanted by itself.
+        # Remembered transitions are of no use where atoms are not certain yet, or where each is needed by itself.
         certain = self._speculation is None and self._execution.context is not None
         return certain and self._informed and not self._execution.refused
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
-# Name of the exception by which a trace unit tells that the core halted, on every profile.
+# Name of the exception by which a trace unit reports that the core halted, on every profile.
 DEBUG_HALT = "Debug halt"
-# M-profile: the core pushes floating-point state and then goes on where it was.
+# M-profile: the core pushes floating-point state and then continues where it was.
 LAZY_FP_PUSH = 0x19
 
 _A_PROFILE: Dict[int, str] = {
@@ -51,9 +51,7 @@ _M_IMPLEMENTATION_DEFINED = range(0x20, 0x30)
 
 
 def may_go_on(number: int, m_profile: bool) -> bool:
-    """Return whether execution may continue in place, without an Address.
-
-    Sections 5.2.7 and 5.2.9.
+    """Return whether execution may continue without an Address (5.2.7, 5.2.9).
 
     :param number: TYPE from the packet, 0 to 0x3FF.
     """
@@ -79,8 +77,5 @@ def exception_name(number: int, m_profile: bool) -> Tuple[str, Optional[int]]:
 
 
 def reset(m_profile: bool) -> int:
-    """Give the type of a PE reset (5.2.7).
-
-    Its return address means nothing.
-    """
+    """Give the type of a PE reset (5.2.7)."""
     return 0x01 if m_profile else 0x00

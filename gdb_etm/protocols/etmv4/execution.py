@@ -1,7 +1,5 @@
 """The execution of an ETMv4 stream: addresses and P0 elements.
 
-They are followed through the program.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis".
 """
@@ -52,7 +50,7 @@ class TakenException(NamedTuple):
     fields: ExceptionFields
     # The preferred return address.
     address: Address
-    # The context that the exception was taken from, where the packet tells it.
+    # The context that the exception was taken from, where the packet has it.
     context: Optional[ContextFields]
     # Whether the address was an Address element as well, before this one.
     arrived: bool
@@ -60,8 +58,6 @@ class TakenException(NamedTuple):
 
 class Execution(ExecutionState):
     """The execution of one stream: addresses and P0 elements.
-
-    They are followed through the program.
 
     :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
@@ -90,10 +86,7 @@ class Execution(ExecutionState):
         self.set(point, push_address(self.state.addresses, address), quiet=False, address_given=True)
 
     def flush_future(self) -> None:
-        """Take a Branch Future Flush: no implicit branch will come (5.2.11).
-
-        It may be stated or implied.
-        """
+        """Take a Branch Future Flush: no implicit branch will come (5.2.11)."""
         point = self.state.point
         if isinstance(point, FuturePoint):
             self.set(self.automaton.point(point.address, point.isa), address_given=self.state.address_given)
@@ -155,7 +148,7 @@ class Execution(ExecutionState):
             block = self.automaton.blocks.some(point.address, point.isa, left)
             last = block.last
             if block.stop is BlockEnd.BRANCH and last is None and left == block.instructions + 1:
-                # It ends with a branch, and the address tells its direction.
+                # It ends with a branch; the address shows its direction.
                 branch = self.automaton.blocks.instruction(block.end, block.isa)
                 if branch is not None:
                     self._last(block, branch, position)
@@ -176,7 +169,7 @@ class Execution(ExecutionState):
         self.set(point)
 
     def _last(self, block: Block, branch: Insn, position: int) -> None:
-        # Records a block and the branch after it as if it were taken, until an address tells that.
+        # Records a block and the branch after it as if it were taken, until an address shows that.
         end = block.end + branch.size
         executed = Range(block.start, end, block.instructions + 1, block.isa, True)
         self.recorder.add(Leg((executed,)), position)
@@ -243,7 +236,7 @@ class Execution(ExecutionState):
         self._returned()
 
     def _returned(self) -> None:
-        # The target is told by an Address element, never by the return stack (5.3.1).
+        # The target comes in an Address element, never from the return stack (5.3.1).
         if self.state.point in (AFTER_BRANCH, UNDIRECTED):
             self.set(EXPECTED)
         elif self._m_profile:
@@ -254,7 +247,7 @@ class Execution(ExecutionState):
         return address.address if self.wide or self.context is None else address.address & 0xFFFFFFFF
 
     def _begin(self, position: int) -> Optional[ProgramPoint]:
-        # The program point from where a P0 element is followed; None where it is unknown, with a gap unless told.
+        # The program point from where a P0 element is followed; None, and a gap unless there was one, where unknown.
         self._branch_target(position)
         point = self.state.point
         if point is LOST:
@@ -299,7 +292,7 @@ class Execution(ExecutionState):
             self.set(LOST)
 
     def _needs_context(self, point: ProgramPoint, position: int) -> bool:
-        # IS0 is A32 or A64: without a Context there is no telling which (5.2.9).
+        # IS0 is A32 or A64: without a Context it is not known which (5.2.9).
         if self.context is not None or point.isa is Isa.T32:
             return False
         self.gap(position, GapReason.NO_ADDRESS, "context unknown")

@@ -43,7 +43,7 @@ class ExecutionState:
         self.stack: List[Entry] = []
         # Why the stream cannot be followed at all; empty when it can.
         self.refused = ""
-        # The last context told since synchronisation.
+        # The last context since synchronisation.
         self.context: Optional[Context] = None
         # That context's SF bit.
         self.wide = False
@@ -119,10 +119,7 @@ class ExecutionState:
         self.set(EXPECTED)
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
-        """Record a gap that loses only the program point.
-
-        It is a Discard or an Overflow (5.2.4, 5.2.5).
-        """
+        """Record a gap that loses only the program point (5.2.4, 5.2.5)."""
         self.gap(position, reason, detail)
         self._marker = None
         self.flush_conditions()

@@ -7,8 +7,8 @@ Three caches, each used where the one before it has been enough so far:
   state, the packet's bytes and the *packet context*, which is the rest of what decides how packets are read.
 - *Long transitions* are some hundred bytes of both, so that a loop that comes again costs a few look-ups.
 
-What happens at a return stack entry from before a long transition depends on that entry, so a long transition tells
-which entries it needs.
+What happens at a return stack entry from before a long transition depends on that entry, so a long transition
+states which entries it needs.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Follower:
         return at
 
     def _pass(self, data: bytes, at: int) -> int:
-        # Goes as far as long transitions are remembered.
+        # Follows long transitions as far as they are remembered.
         execution, stack, cache = self._execution, self._execution.stack, self._cache
         state = execution.state
         numbers: List[int] = []
@@ -245,12 +245,12 @@ class Follower:
         return at
 
     def _window(self, data: bytes, at: int, end: int) -> Tuple[int, bool]:
-        # Goes on by transitions and remembered packets up to the length of a long transition, and keeps it when it held
+        # Follows transitions and remembered packets up to the length of a long transition, and keeps it when it held
         # nothing new.  False when a packet has to be handled before.
         execution, warm, made = self._execution, self._warm, self._transitions.made
         state, cache, begin = execution.state, self._cache, at
         stop = min(begin + (LONGEST - WINDOW if warm else _COLD), end)
-        # Loops are met again at the same bytes when long transitions end behind an exception.
+        # Loops are met again at the same bytes when long transitions end after an exception.
         enough = begin + LONGEST // 2 if warm else end
         trail = _Trail()
         at = self._go_on(trail, data, at, stop, enough, end)
@@ -366,5 +366,5 @@ def _known(cache: TransitionCache, state: DecoderState, data: bytes, at: int) ->
 
 
 def _interrupts(event: Event) -> bool:
-    # Whether an event tells that the history is not whole; these are told one by one.
+    # Whether an event says that the history is not whole; these are recorded one by one.
     return isinstance(event, Gap) or isinstance(event, Exception_) and event.name == DEBUG_HALT

@@ -226,7 +226,7 @@ class Handlers:
         if self._log is not None:
             self._log.items.append(Marker(mark.number))
 
-    # ProgramPoint and context (6.4.12).
+    # Address and context (6.4.12).
 
     def _on_context(self, data: bytes, at: int, position: int) -> None:
         fields = self._context(data, at + 1) if data[at] & 1 else self._fields

@@ -45,10 +45,7 @@ def _two_continued(data: bytes, start: int, end: int) -> int:
 
 
 def extension_length(data: bytes, start: int, end: int) -> int:
-    """Give the length of an A-Sync or another extension packet (6.4.2).
-
-    The others have 2 bytes.
-    """
+    """Give the length of an A-Sync or another extension packet (6.4.2)."""
     if end - start < 2:
         return NEED_MORE
     if data[start + 1]:
@@ -254,10 +251,7 @@ def _put_addresses(table: List[Header], config: Etmv4Config) -> None:
 
 
 def packet_kind(header: Header, data: bytes, start: int, config: Etmv4Config) -> Kind:
-    """Give the kind of a whole packet.
-
-    The extension header 0x00 needs its second byte.
-    """
+    """Give the kind of a whole packet."""
     kind: Kind = header.kind
     if kind is not Kind.ASYNC or not data[start + 1]:
         return kind

@@ -1,7 +1,5 @@
 """Log of the instruction stream, for analysing data and conditional instructions.
 
-It is in stream order.
-
 Kept only for units that trace data or conditional instructions.  Cancelled P0 elements stay in the log, for a
 cancelled one can own data (IHI 0064, 2.4.4).
 """

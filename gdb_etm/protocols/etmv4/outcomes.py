@@ -54,8 +54,6 @@ class _RangeScan(NamedTuple):
 class Conditions:
     """Finds the conditional and flag-setting instructions of ranges.
 
-    What is found is kept.
-
     :param blocks: Blocks of the program.
     :param config: The unit's configuration.
     """
@@ -67,7 +65,7 @@ class Conditions:
         self._branches.update((InstructionKind.FUTURE,) if config.futures else ())
         self._flags = config.condition_flags
         self._scans: Dict[Tuple[int, int, Isa, int, int], _RangeScan] = {}
-        # ITSTATE by address, of instructions in IT blocks that were gone through from their IT on.
+        # ITSTATE by address, of instructions in IT blocks that were scanned from their IT on.
         self._it_states: Dict[int, int] = {}
 
     def scan(self, executed: Range, it_state: int, selection: int) -> _RangeScan:
@@ -85,9 +83,7 @@ class Conditions:
     def it_state(self, address: int) -> Optional[int]:
         """Find ITSTATE at a T32 instruction; None when unknown.
 
-        For one that was not reached by a branch.
-
-        It is a property of the code, as no branch may go into an IT block: known when the block was gone through once,
+        It is a property of the code, as no branch may go into an IT block: known when the block was scanned once,
         or when there is no IT before the address that could reach it.
         """
         known = self._it_states.get(address)
@@ -207,14 +203,14 @@ class _Matcher:
 
     def _before(self, entry: int) -> None:
         # Takes the events and the F elements that stand before an entry, in their order.
-        events, places = self._recorder.events, self._recorder.event_entries
+        events, entries = self._recorder.events, self._recorder.event_entries
         while True:
             if self._group < len(self._groups) and self._is_due(self._groups[self._group][0], entry):
                 self._results = _Results(self._groups[self._group])
                 self._group += 1
                 self._lost = False
                 self._markers = 0
-            elif self._event < len(events) and places[self._event] <= entry:
+            elif self._event < len(events) and entries[self._event] <= entry:
                 self._between(events[self._event])
                 self._event += 1
             else:
@@ -270,7 +266,7 @@ class _Matcher:
         if not self._flags:
             result = self._pop()
             return bool(result) if result is not None and result != UNRESOLVED else None
-        # A result has correct values of those flags only that no earlier one told.
+        # A result has correct values only of those flags that no earlier one had.
         needed = FLAGS_NEEDED[code]
         fresh = needed & ~self._markers
         if fresh:

@@ -107,14 +107,12 @@ class ContextFields(NamedTuple):
     context_id: int
 
 
-# What Context packets build on before one has told a VMID or a Context ID.
+# What Context packets build on before one had a VMID or a Context ID.
 NO_CONTEXT = ContextFields(0, False, False, -1, -1)
 
 
 def read_continued(data: bytes, at: int) -> Tuple[int, int]:
     """Read a number of 7 bits a byte, least significant first.
-
-    Bit 7 says that another byte follows.
 
     :returns: The value and the index after it.
     """
@@ -155,9 +153,7 @@ def unpack_address(packed: int) -> Address:
 
 
 def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int) -> Tuple[int, int]:
-    """Read a short or long address as :func:`pack_address` packs it.
-
-    Section 6.4.12.
+    """Read a short or long address as :func:`pack_address` packs it (6.4.12).
 
     :param header: Header of the address packet, not of an Exact Match.
     :param at: Index of the byte after the header.
@@ -198,10 +194,7 @@ _LONG: Dict[int, Tuple[int, int]] = {
 
 
 def push_address(addresses: Addresses, address: Address) -> Addresses:
-    """Push an address to the address registers.
-
-    Every address packet does, Exact Match too.
-    """
+    """Push an address to the address registers."""
     return address, addresses[0], addresses[1]
 
 
@@ -248,10 +241,7 @@ def read_timestamp(data: bytes, at: int, old: int) -> Tuple[int, int, int]:
 
 
 def read_count(data: bytes, at: int) -> Tuple[int, int]:
-    """Read a cycle count of up to 3 bytes (6.4.6).
-
-    They have 7, 7 and 6 bits.
-    """
+    """Read a cycle count of up to 3 bytes (6.4.6)."""
     value = data[at] & 0x7F
     if data[at] & 0x80:
         at += 1

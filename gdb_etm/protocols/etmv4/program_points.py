@@ -39,24 +39,21 @@ class ProgramPoint:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
-        # Instructions in the block: -1 where that is not all there is to know, for the return stack or a branch
-        # future; 0 before anybody asked.
+        # Instructions in the block: -1 where more than that counts, as the return stack or a branch future;
+        # 0 before it was computed.
         self.count = 0
-        # Where the branch at the end of the block leads, once that was asked.
+        # Where the branch at the end of the block leads, once it was computed.
         self.taken: Optional[ProgramPoint] = None
-        # The program point after that branch, once that was asked.
+        # The program point after that branch, once it was computed.
         self.skipped: Optional[ProgramPoint] = None
-        # What an Atom packet does here, by its header, when blocks are all there is to know.
+        # What an Atom packet does here, by its header, when blocks are enough to know it.
         self.steps: Dict[int, Step] = {}
         # What atoms do here, by the atoms of a packet; None where they cannot be followed.
         self.successors: Optional[Dict[Tuple[bool, ...], Optional[Successor]]] = None
 
 
 class FuturePoint(ProgramPoint):
-    """A program point within reach of a branch future (5.2.5).
-
-    The program runs from there into its branch point.
-    """
+    """A program point within reach of a branch future (5.2.5)."""
 
     __slots__ = ("future",)
 
@@ -79,14 +76,14 @@ class UnknownPoint(ProgramPoint):
 AFTER_BRANCH = UnknownPoint()
 # An address packet has to come before anything else that executes, as after an exception.
 EXPECTED = UnknownPoint()
-# A Q element ended with a branch: an address packet has to come, and tells which way that went.
+# A Q element ended with a branch: an address packet has to come, and shows which way that went.
 UNDIRECTED = UnknownPoint()
-# A gap has been told; what is traced until the next address packet cannot be followed.
+# A gap has been recorded; what is traced until the next address packet cannot be followed.
 LOST = UnknownPoint()
 
 # An address packet named an instruction set that does not exist in the context's state.
 RESERVED = UnknownPoint()
-# A branch that is always taken was told as not taken; no state has it, a gap is told instead.
+# A branch that is always taken was traced as not taken; no state has it, a gap is recorded instead.
 IMPOSSIBLE = UnknownPoint()
 
 

@@ -1,9 +1,7 @@
 """Reserved values in packets of certain length.
 
-The reason stands in one place, for listing and decoding.
-
 Such a packet does not cost packet synchronisation, but what it meant is unknown.  The listing shows the reason beside
-the fields.  The decoder tells a gap, and makes nothing of the stream up to the next Trace Info, where all that
+the fields.  The decoder records a gap, and makes nothing of the stream up to the next Trace Info, where all that
 packets are compressed against starts again; a conditional packet takes only the results of conditional instructions
 with it, and a Trace Info is taken for what else it says.  Where a reserved value leaves the length in doubt, as
 the E bits of an Exception packet and the upper PLCTL bits do, the header table calls the packet malformed.
@@ -70,7 +68,7 @@ def _result_tokens(data: bytes, at: int, config: Etmv4Config) -> str:
 
 
 def _t32_in_64_bit(data: bytes, at: int, config: Etmv4Config) -> str:
-    # Instruction set and SF come in one packet here; where they come in two, in either order, they are told apart when
+    # Instruction set and SF come in one packet here; where they come in two, in either order, they are compared when
     # code is to run (Table 6-19).
     is1 = data[at] in (0x83, 0x86)
     return "IS1 with SF=1" if is1 and data[at + (5 if data[at] == 0x83 else 9)] & 0x10 else ""

@@ -1,7 +1,5 @@
 """Packets that resolve P0 elements: commit, cancel, mispredict, sync marks.
 
-A sync mark refers to the data stream.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.6 to 6.4.8.
 """
 

@@ -21,10 +21,7 @@ UNRESOLVED = 0xFF
 
 
 class Flush:
-    """An F element, and the C elements up to the next.
-
-    The F element may be stated or implied.
-    """
+    """An F element, and the C elements up to the next."""
 
     __slots__ = ("selection", "results", "complete", "entry", "event", "cancelled")
 
@@ -54,10 +51,7 @@ class ResultQueue:
         self._open: Dict[int, List[int]] = {}
 
     def inform(self, selection: int) -> None:
-        """Take a Trace Info element, from which on keys are known.
-
-        It says which conditional instructions are traced.
-        """
+        """Take a Trace Info element, from which on keys are known."""
         self._selection = selection
         self._known = True
 
@@ -117,10 +111,7 @@ class ConditionalHandlers:
             self._queue.lose()
 
     def lose(self) -> None:
-        """Take a packet that could not be read.
-
-        Results are unknown until a Trace Info and an F element after it.
-        """
+        """Take a packet that could not be read."""
         self._keys.lose()
         self._queue.lose()
 

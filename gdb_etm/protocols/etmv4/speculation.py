@@ -29,7 +29,7 @@ from gdb_etm.protocols.etmv4.packets import (
 from gdb_etm.protocols.etmv4.results import Flush
 
 _WORDS_SHOWN = 8
-# Registers that allow billions of uncommitted P0 elements, and a packet that tells of them, need not be right.
+# Registers that allow billions of uncommitted P0 elements, and a packet that counts them, need not be right.
 _MAX_UNSEEN = 1 << 12
 
 
@@ -137,7 +137,7 @@ class Speculation:
         if not self._informed:
             self._informed = True
             if self._depth:
-                self._interrupt()  # P0 elements since a gap: their number is the one that the packet tells
+                self._interrupt()  # P0 elements since a gap: the packet has their number
             unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             # A Mispredict may be for any of them, or for an atom that was committed before (5.2.18).
@@ -266,10 +266,7 @@ class Speculation:
                     follower.flush.cancelled = True
 
     def mispredict(self, position: int) -> None:
-        """Take a Mispredict: the last atom went the other way (5.2.20).
-
-        Addresses since are void.
-        """
+        """Take a Mispredict: the last atom went the other way (5.2.20)."""
         for element in reversed(self._waiting):
             element.void()
             if element.atom:
@@ -281,10 +278,7 @@ class Speculation:
     # Ends.
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
-        """Take a gap that loses the place and uncommitted elements.
-
-        Sections 5.2.4 and 5.2.5.
-        """
+        """Take a gap that loses place and uncommitted elements (5.2.4, 5.2.5)."""
         self._execution.cut(position, reason, _with_lost(detail, self._interrupt()))
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
@@ -299,14 +293,14 @@ class Speculation:
             self._execution.gap(position, GapReason.UNCOMMITTED, words)
 
     def _interrupt(self) -> str:
-        # The stream goes on after this, with keys that are not known until the next Trace Info (5.2.3).
+        # The stream continues after this, with keys that are not known until the next Trace Info (5.2.3).
         self._key = None
         if self._log is not None:
             self._log.items.append(Lost())
         return self._break()
 
     def _break(self) -> str:
-        # Lets go what is committed and what a Cancel would keep; names the uncommitted P0 elements.
+        # Passes on what is committed and what a Cancel would keep; names the uncommitted P0 elements.
         self._waiting[0].leave()
         words = []
         while self._depth:

@@ -45,7 +45,7 @@ _new = tuple.__new__
 
 
 def _is_wrong(point: ProgramPoint, there: ProgramPoint) -> bool:
-    # Whether the program goes on elsewhere than an address packet says, or that says more than where.
+    # Whether an address contradicts the program, or decides a branch as well.
     return there is not point and (point is UNDIRECTED or not isinstance(point, UnknownPoint))
 
 
@@ -281,7 +281,7 @@ class _Walk:
         self.pushes = self.pushes[len(self.pushes) - kept :] + successor.pushes
 
     def address(self, address: Address) -> bool:
-        # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
+        # False when the address contradicts the program, and the caller then records a gap; or in the reach of a branch
         # future or after a Q element, which are too rare to be remembered.
         if isinstance(self.point, FuturePoint) or self.point is UNDIRECTED:
             return False

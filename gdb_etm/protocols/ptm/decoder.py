@@ -1,7 +1,5 @@
 """PTM decoder: trace and program to an execution.
 
-It gives ranges of instructions, and events.
-
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), chapter 4 and appendix B.
 
 Atom packets and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.
@@ -25,9 +23,9 @@ from gdb_etm.protocols.ptm.packets import Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
-# After an A-sync packet every packet can be told from the next.
+# From an A-sync packet on it is known where each packet begins.
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
-# Packets of which state and packet context decide what they do; time goes on.
+# Packets whose effect is decided by state and packet context; time is not.
 REMEMBERED = frozenset(
     (
         Kind.ASYNC,

@@ -54,10 +54,7 @@ class PtmExecution(Execution):
             self.set_context(position, information.non_secure, information.hyp)
 
     def update(self, reference: Reference, position: int) -> None:
-        """Take a waypoint update: all up to an instruction ran (4.5.5).
-
-        That instruction ran too.
-        """
+        """Take a waypoint update: all up to an instruction ran (4.5.5)."""
         point, rest = self.point, self.rest._replace(reference=reference)
         self.set(point, rest)
         if isinstance(point, UnknownPoint):

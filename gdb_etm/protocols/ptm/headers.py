@@ -60,10 +60,7 @@ def _isync(config: PtmConfig) -> Length:
 
 
 def timestamp_length(config: PtmConfig) -> Length:
-    """Make the length function of timestamp packets (4.5.10).
-
-    In cycle-accurate trace they end in a cycle count.
-    """
+    """Make the length function of timestamp packets (4.5.10)."""
 
     def length(data: bytes, start: int, end: int) -> int:
         after = timestamp_end(data, start + 1, end, config.timestamp_bytes)

@@ -57,10 +57,7 @@ class Sync(NamedTuple):
 
 
 def count_end(data: bytes, at: int, end: int) -> int:
-    """Give the index after a cycle count, 0 when incomplete.
-
-    It has one to five bytes.
-    """
+    """Give the index after a cycle count, 0 when incomplete."""
     for index in range(at, min(end, at + 5)):
         if not data[index] & (0x40 if index == at else 0x80) or index == at + 4:
             return index + 1

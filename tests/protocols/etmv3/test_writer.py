@@ -146,16 +146,16 @@ def test_exceptions() -> None:
     # Captured of a Cortex-M3: IRQ1 with its handler at 0xa564, then the same with the cancel bit, then IRQ22.
     written.writer.branch(0x70918)
     written.take()
-    written.writer.branch(0xA564, told=irq1)
+    written.writer.branch(0xA564, information=irq1)
     assert written.take() == "e5 ca 42 02"
     written.writer.branch(0x70918)
     written.take()
-    written.writer.branch(0xA564, told=irq1._replace(cancel=True))
+    written.writer.branch(0xA564, information=irq1._replace(cancel=True))
     assert written.take() == "e5 ca 42 22"
-    written.writer.branch(0xB588, told=Information(38, False, False, False, None, None))
+    written.writer.branch(0xB588, information=Information(38, False, False, False, None, None))
     assert written.take() == "89 6b 8c 02"
     # At least two bytes of address; a third byte of information tells how far an instruction got.
-    written.writer.branch(0xB588, told=Information(11, False, False, False, None, 5))
+    written.writer.branch(0xB588, information=Information(11, False, False, False, None, 5))
     assert written.take() == "89 6b 96 45"
 
 

@@ -439,7 +439,7 @@ def test_speculation_of_a_unit_that_does_not_speculate(packet: str) -> None:
     assert found == ["1000-1006 2E", "gap: bad packet", "1006-100a 2N"]
 
 
-UNTOLD = "gap: instructions whose path the trace unit did not tell"
+UNTOLD = "gap: instructions whose path was not traced"
 
 
 @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ def test_cycle_counting() -> None:
 
 def places(*wanted: Tuple[int, bool, int]) -> str:
     packets = writer(bytearray())
-    return text(b"".join(packets.place(*place) for place in wanted))
+    return text(b"".join(packets.address_packet(*place) for place in wanted))
 
 
 def test_addresses_of_every_form() -> None:
@@ -369,8 +369,10 @@ def test_addresses_of_every_form() -> None:
 def test_addresses_with_context_of_every_form() -> None:
     # L12039: 82 and 83 are 32-bit, 85 and 86 64-bit.
     packets = writer(bytearray())
-    found = [packets.place_with_context(0x1234, is1, b"\x21", form) for form in (0, 1) for is1 in (False, True)]
+    found = [
+        packets.address_with_context_packet(0x1234, is1, b"\x21", form) for form in (0, 1) for is1 in (False, True)
+    ]
     assert text(b"|".join(found)) == (
         "82 0d 09 00 00 21 7c 83 1a 12 00 00 21 7c 85 0d 09 00 00 00 00 00 00 21 7c 86 1a 12 00 00 00 00 00 00 21"
     )
-    assert packets.place_with_context(0x100001234, False, b"\x00")[0] == 0x85
+    assert packets.address_with_context_packet(0x100001234, False, b"\x00")[0] == 0x85

@@ -28,7 +28,7 @@ FLOW = program(
 AT_1000 = ASYNC + "01 00 04 81 21 9a 00 08 00 00 "
 BEGIN = ["gap: tracing was off", "EL1 NS"]
 FIRST = ["1000-1004 1E"]
-NOT_TOLD = "gap: instructions whose path the trace unit did not tell"
+NOT_TOLD = "gap: instructions whose path was not traced"
 UNCOMMITTED = "gap: not committed when the trace ended"
 
 

@@ -1,7 +1,5 @@
 """Writers of the fields that ETMv3 and PTM packets share.
 
-``fields.py`` reads them.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3.5 and 7.7.4; CoreSight
 Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
 """
@@ -59,15 +57,20 @@ def _bits(count: int, original: bool) -> int:
     return _FIRST_BITS + _FULL_BITS * (count - 2) + (_FULL_BITS if original else _LAST_BITS)
 
 
-def information(told: Information) -> bytes:
+def information_bytes(information: Information) -> bytes:
     """Write the exception information bytes that follow a branch address (7.3.5)."""
-    second = told.number >> 4 != 0 or told.hyp is not None
-    first = told.alternative << 6 | told.cancel << 5 | (told.number & 0xF) << 1 | bool(told.non_secure)
+    second = information.number >> 4 != 0 or information.hyp is not None
+    first = (
+        information.alternative << 6
+        | information.cancel << 5
+        | (information.number & 0xF) << 1
+        | bool(information.non_secure)
+    )
     data = bytearray((first,))
     if second:
-        data.append(bool(told.hyp) << 5 | told.number >> 4)
-    if told.resume is not None:
-        data.append(0x40 | told.resume)
+        data.append(bool(information.hyp) << 5 | information.number >> 4)
+    if information.resume is not None:
+        data.append(0x40 | information.resume)
     return _chained(data)
 
 

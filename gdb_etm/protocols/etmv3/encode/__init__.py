@@ -1,6 +1,4 @@
-"""Encoder from executed instructions to ETMv3 trace, for the simulated boards.
-
-IHI 0014Q, chapter 7.
+"""Encoder from executed instructions to ETMv3 trace (IHI 0014Q, chapter 7).
 
 - ``encoder.py``: which packets an execution needs.
 - ``data.py``: packets of loads and stores.

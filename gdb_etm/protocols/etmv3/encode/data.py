@@ -1,7 +1,7 @@
 """Loads and stores -> ETMv3 data packets (IHI 0014Q, 7.4).
 
 What the filter lets through of an instruction's transfers begins with the first of them that passes; from there on
-every transfer has a packet, so that an analyser can tell which they are.  Which values come late, as those of a cache
+every transfer has a packet, so that an analyser knows which they are.  Which values come late, as those of a cache
 miss do, is drawn from one generator, so that the same run gives the same trace.
 """
 
@@ -27,7 +27,7 @@ class BusTransfer(NamedTuple):
     store: bool
 
 
-# ViewData: tells whether a transfer of the instruction at an address is traced.
+# ViewData: whether a transfer of the instruction at an address is traced.
 DataView = Callable[[int, BusTransfer], bool]
 
 
@@ -96,10 +96,7 @@ class DataEncoder:
         self._suppressed = 0
 
     def suppress(self) -> None:
-        """Leave out some data packets, as when the FIFO is full.
-
-        The next address is whole (7.4.6).
-        """
+        """Leave out some data packets, as when the FIFO is full (7.4.6)."""
         self.drop()
         self._suppressed = _SUPPRESSED
         self._writer.put(DATA_SUPPRESSED)

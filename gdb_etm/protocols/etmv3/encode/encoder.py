@@ -1,12 +1,10 @@
 """Encoder from executed instructions and transfers to ETMv3 trace bytes.
 
-It is the trace unit of the simulated boards.
-
 For units on ARMv7-M processors: T32 code, always Secure, no Context ID and no VMID.  What the unit cannot know from the
 instructions it is told: exceptions, halts and returns are methods of their own.
 
 A direct branch's direction shows in the address that follows it, so its atom waits for its successor; so does the
-packet with the target of an indirect branch, and that of an exception, which tells where the handler is (IHI 0014Q,
+packet with the target of an indirect branch, and that of an exception, which has the handler's address (IHI 0014Q,
 7.3.5).
 """
 
@@ -24,9 +22,9 @@ from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig, DataEnc
 from gdb_etm.protocols.etmv3.encode.packets import EXCEPTION_ENTRY, EXCEPTION_EXIT, TRIGGER, cycle_count
 from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
 
-# Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
+# Whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
-# Tells how many cycles an instruction takes: by what it is, and whether it ran and, of a branch, was taken.
+# How many cycles an instruction takes: by what it is, and whether it ran and, of a branch, was taken.
 Cost = Callable[[Insn, bool], int]
 
 # Return address of an exception that is tail-chained: nothing ran since the exception return.
@@ -46,7 +44,7 @@ _TYPES = {1: 17, 2: 10, 3: 19, 4: 13, 5: 21, 6: 9, 11: 11, 12: 12, 14: 14, 15: 1
 class EncoderConfig(NamedTuple):
     """How the trace unit is built and programmed."""
 
-    # Whether the targets of direct branches are told too (ETMCR[8]).
+    # Whether the targets of direct branches are traced too (ETMCR[8]).
     branch_output: bool = False
     # The cycles of an instruction when trace is cycle-accurate (ETMCR[12]), else None.
     cost: Optional[Cost] = None
@@ -109,26 +107,17 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._ticks = 0
 
     def enable(self) -> None:
-        """Begin a trace run with A-sync.
-
-        So it can be decoded from its first instruction on.
-        """
+        """Begin a trace run with A-sync."""
         self._asynchronise()
 
     def disable(self) -> None:
-        """End the trace run.
-
-        A branch whose direction is not known yet is not traced.
-        """
+        """End the trace run."""
         self._forget_address()
         self._stop()
         self._writer.deliver()
 
     def flush(self) -> None:
-        """Hand over all trace so far.
-
-        A branch whose direction is not known yet stays.
-        """
+        """Hand over all trace so far."""
         self.deliver()
 
     def forget_code(self) -> None:
@@ -146,7 +135,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._idle = None
 
     def suppress(self) -> None:
-        """Leave out data lest the FIFO overflow (ETMCR[18])."""
+        """Leave out data packets while the FIFO is nearly full (ETMCR[18])."""
         if self._data is not None and self._active:
             self._data.suppress()
 
@@ -177,7 +166,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         :param number: Architectural exception number (IPSR).
         :param return_address: Preferred return address, or :data:`NO_EXECUTION`.
         :param pushed: What it stored on the stack.
-        :param cancelled: Whether the instruction at the return address had begun: it is traced, and then cancelled.
+        :param cancelled: Whether the instruction at the return address had started: it is traced, and then cancelled.
         """
         if return_address != NO_EXECUTION:
             self._arrive(return_address)
@@ -223,10 +212,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._writer.deliver()
 
     def resume(self) -> None:
-        """Take an exit from Debug state.
-
-        The debugger may have changed registers and memory.
-        """
+        """Take an exit from Debug state."""
         self._reason = DEBUG
         self.forget_code()
 
@@ -255,7 +241,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._transfers(address, transfers)
 
     def _arrive(self, address: int) -> None:
-        # Tell what waited for the address at which execution goes on.
+        # Write what waited for the address at which execution continues.
         branch, self._branch = self._branch, None
         if branch is not None:
             taken = address == branch.target
@@ -272,8 +258,8 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._writer.timestamp(self._ticks)
 
     def _enter(self, taken: _Taken, handler: int) -> None:
-        told = Information(taken.number, False, False, taken.cancel, None, None)
-        self._writer.branch(handler, told=told)
+        information = Information(taken.number, False, False, taken.cancel, None, None)
+        self._writer.branch(handler, information=information)
         if self._data is not None:
             self._writer.put(EXCEPTION_ENTRY)
             self._transfers(handler, taken.pushed)

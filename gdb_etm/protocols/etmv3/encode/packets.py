@@ -20,7 +20,7 @@ TRIGGER = b"\x0c"
 EXCEPTION_EXIT = b"\x76"
 # What is stored after it is stored by an exception's entry, on an ARMv7-M processor.
 EXCEPTION_ENTRY = b"\x7e"
-# Data packets were left out lest the FIFO overflow (7.4.6).
+# Data packets were left out to keep the FIFO from overflowing (7.4.6).
 DATA_SUPPRESSED = b"\x62"
 
 _MOST_PAIRS = 7
@@ -34,10 +34,8 @@ _MOST_EXECUTED = 15
 def plain_header(atoms: str) -> Tuple[bytes, int]:
     """Write the P-header that holds most of the oldest atoms.
 
-    For a unit that counts no cycles.
-
     :param atoms: ``E`` and ``N``, the oldest first; at least one.
-    :returns: The packet, and how many atoms it tells.
+    :returns: The packet, and how many atoms it holds.
     """
     run = min(_run(atoms, "E"), _MOST_EXECUTED)
     failed = atoms[run : run + 1] == "N"
@@ -50,7 +48,7 @@ def cycle_header(atoms: str) -> Tuple[bytes, int]:
     """Write a cycle-accurate P-header that holds most of the oldest atoms.
 
     :param atoms: ``W`` for a cycle, ``E`` and ``N``, the oldest first; at least one.
-    :returns: The packet, and how many atoms it tells.
+    :returns: The packet, and how many atoms it holds.
     """
     if atoms[0] != "W":
         return bytes((0x92 | (atoms[0] == "N") << 2,)), 1
@@ -58,15 +56,15 @@ def cycle_header(atoms: str) -> Tuple[bytes, int]:
     while pairs < _MOST_PAIRS and atoms.startswith("WE", 2 * pairs):
         pairs += 1
     failed = atoms.startswith("WN", 2 * pairs)
-    told = 2 * (pairs + failed)
+    held = 2 * (pairs + failed)
     waits = min(_run(atoms, "W"), _MOST_WAITS)
     executed = atoms[waits : waits + 1] == "E"
-    if told < 3 and len(atoms) >= 3 and "W" not in atoms[1:3]:
+    if held < 3 and len(atoms) >= 3 and "W" not in atoms[1:3]:
         return bytes((0x82 | _two(atoms[1:]),)), 3
     # A single cycle has a format of its own, 0x80, which trace units do not use and some decoders do not know.
-    if told < waits + executed:
+    if held < waits + executed:
         return bytes((0xA0 | executed << 6 | waits - 1 << 2,)), waits + executed
-    return bytes((0x80 | failed << 6 | pairs << 2,)), told
+    return bytes((0x80 | failed << 6 | pairs << 2,)), held
 
 
 def _run(atoms: str, atom: str) -> int:
@@ -108,8 +106,6 @@ def cycle_count(cycles: int) -> bytes:
 
 def data_value(value: Optional[int]) -> Tuple[int, bytes]:
     """Give a data value's size bits and bytes (table 7.17).
-
-    Leading zeros are left out.
 
     :param value: 32 bits; None when values are not traced.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from gdb_etm.protocols.armv7.encode.fields import branch_address, information, timestamp
+from gdb_etm.protocols.armv7.encode.fields import branch_address, information_bytes, timestamp
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, Reference
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.etmv3.encode.packets import A_SYNC, cycle_header, data_value, isync, plain_header
@@ -65,8 +65,8 @@ class PacketWriter(AtomOutput):
             self._write_atoms()
 
     def _write_atoms(self) -> None:
-        header, told = self._pack(self._atoms)
-        self._atoms = self._atoms[told:]
+        header, held = self._pack(self._atoms)
+        self._atoms = self._atoms[held:]
         self._put(header)
 
     # Synchronisation (7.10).
@@ -84,15 +84,15 @@ class PacketWriter(AtomOutput):
 
     # Branches (7.3.5).
 
-    def branch(self, address: int, state: IsaState = IsaState.THUMB, told: Optional[Information] = None) -> None:
+    def branch(self, address: int, state: IsaState = IsaState.THUMB, information: Optional[Information] = None) -> None:
         """Write a branch: the address where execution continues.
 
-        :param told: Exception information, where there is any.
+        :param information: Exception information, where there is any.
         """
-        place = Reference(address, state)
-        data = branch_address(place, self._reference, not self._layout.alternative, told is not None)
-        self.put(data if told is None else data + information(told))
-        self._reference = place
+        reference = Reference(address, state)
+        data = branch_address(reference, self._reference, not self._layout.alternative, information is not None)
+        self.put(data if information is None else data + information_bytes(information))
+        self._reference = reference
 
     # Time (7.7.4).
 
@@ -118,28 +118,28 @@ class PacketWriter(AtomOutput):
         :param value: Up to 32 bits.
         """
         size, data = data_value(value if self._layout.data_values else None)
-        place = self._address(address)
-        self.put(bytes((0x02 | size | (address is not None) * _ADDRESSED,)) + place + data)
+        packed = self._address(address)
+        self.put(bytes((0x02 | size | (address is not None) * _ADDRESSED,)) + packed + data)
 
     def placeholder(self, tag: int, address: Optional[int]) -> None:
         """Write Out-of-order placeholder: the value comes later.
 
-        :param tag: 1 to 3, by which the value is told.
+        :param tag: 1 to 3, as in the packet with the value.
         :param address: None when it follows from the packet before.
         """
-        place = self._address(address)
-        self.put(bytes((0x50 | tag << 2 | (address is not None) * _ADDRESSED,)) + place)
+        packed = self._address(address)
+        self.put(bytes((0x50 | tag << 2 | (address is not None) * _ADDRESSED,)) + packed)
 
     def not_traced(self, address: Optional[int]) -> None:
         """Write Value not traced, for a transfer that a filter leaves out.
 
         :param address: None when it follows from the packet before.
         """
-        place = self._address(address)
-        self.put(bytes((0x6A | (address is not None) * _ADDRESSED_NOT_TRACED,)) + place)
+        packed = self._address(address)
+        self.put(bytes((0x6A | (address is not None) * _ADDRESSED_NOT_TRACED,)) + packed)
 
     def _address(self, address: Optional[int]) -> bytes:
-        # 7.4.2: as few bytes as tell what changed. The fifth has the BE bit above the address: little-endian here.
+        # 7.4.2: as few bytes as the change needs. The fifth has the BE bit above the address: little-endian here.
         if address is None or not self._layout.data_addresses:
             return b""
         changed = -1 if self._data_address is None else address ^ self._data_address

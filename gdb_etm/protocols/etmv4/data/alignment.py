@@ -143,7 +143,7 @@ class _Alignment:
     def _find(self, index: int, mark: _Mark, floor: int) -> Optional[int]:
         candidates = self._candidates(mark, floor)
         if len(candidates) > 1:
-            # What pairs off after them tells more.
+            # What pairs off after them says more.
             candidates = [at for at in candidates if self._agree(index, at)] or candidates
         return min(candidates, key=lambda at: (_distance(mark, self._partners[at]), at)) if candidates else None
 

@@ -1,7 +1,5 @@
 """Decoder of the data stream: from bytes to elements.
 
-They are transfers, their values, and what aligns them with the instruction stream.
-
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 5.4 and 6.5.
 """
 

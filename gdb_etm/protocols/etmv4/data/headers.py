@@ -93,10 +93,7 @@ P1_1_CODES = (
 
 
 def build_data_table(config: Etmv4Config) -> Tuple[Header, ...]:
-    """Build the 256 headers of the data stream.
-
-    Only Ignore depends on the version.
-    """
+    """Build the 256 headers of the data stream."""
     one, two, five, nine = fixed(1), fixed(2), fixed(5), fixed(9)
     table = [Header(Kind.RESERVED, one)] * 256
     table[0x00] = Header(Kind.ASYNC, _extension)
@@ -139,10 +136,7 @@ def _put_addresses(table: List[Header]) -> None:
 
 
 def data_packet_kind(header: Header, data: bytes, start: int) -> Kind:
-    """Give the kind of a whole packet of the data stream.
-
-    The extension header 0x00 needs its second byte.
-    """
+    """Give the kind of a whole packet of the data stream."""
     kind: Kind = header.kind
     if kind is not Kind.ASYNC or not data[start + 1]:
         return kind

@@ -2,7 +2,7 @@
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.5, and table 6-7 for
 the state.  The printed pseudocode has lost its indentation in places (P1 formats 1 and 5, P2 formats 1, 5 and 6); the
-prose beside it tells what is meant.
+prose beside it says what is meant.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ class DataReader:
         after = address_end(data, at + 1, len(data))
         raw = data[at + 1 : after]
         value = 0
-        for place, byte in enumerate(raw):
-            value |= (byte & (0xF if place == 4 else 0x7F)) << 7 * place
+        for index, byte in enumerate(raw):
+            value |= (byte & (0xF if index == 4 else 0x7F)) << 7 * index
         bits = _ADDRESS_BITS[len(raw) - 1]
         wide = len(raw) == 5 and raw[4] & 0x80
         right, after = self._p1_1_keys(data, after, change, sections)

@@ -42,7 +42,7 @@ def put_transfers(
     :param blocks: Blocks of the program that ran.
     """
     found = associate(log.items, elements, config.p0_keys, _is_from_start(recorder, elements))
-    places = _Places(recorder, log, blocks)
+    placement = _Placement(recorder, log, blocks)
     families: Dict[int, List[Match]] = {}
     for match in found.matches:
         families.setdefault(id(match.parent), []).append(match)
@@ -52,18 +52,18 @@ def put_transfers(
         if parent.entry < 0 and parent.event < 0:
             unexecuted += len(family)
             continue
-        made = places.transfers(family)
+        made = placement.transfers(family)
         if parent.event >= 0:
             recorder.event_transfers[parent.event] = made
         else:
             recorder.transfers[parent.entry] = recorder.transfers.get(parent.entry, ()) + made
     recorder.data_counts = DataCounts(len(found.matches) - unexecuted, unexecuted)
-    recorder.insert(places.gaps(found))
+    recorder.insert(placement.gaps(found))
 
 
 def _is_from_start(recorder: Recorder, elements: Sequence[DataElement]) -> bool:
     # A stream whose first bytes are an A-Sync: what is left of one whose beginning was overwritten begins anywhere.
-    first = [event for event, place in zip(recorder.events, recorder.event_entries) if place == 0]
+    first = [event for event, entry in zip(recorder.events, recorder.event_entries) if entry == 0]
     return not any(isinstance(one, Gap) and one.reason is _SKIPPED for one in (*first, *elements[:1]))
 
 
@@ -73,7 +73,7 @@ class _Maker(NamedTuple):
     mask: int
 
 
-class _Places:
+class _Placement:
     # Where P0 elements are in a recording, and what they are.
 
     def __init__(self, recorder: Recorder, log: Log, blocks: Blocks) -> None:
@@ -97,23 +97,23 @@ class _Places:
         Each stands after what was found last before it, or before the first of all.
         """
         reached: List[int] = []
-        first = place = -1
+        first = entry = -1
         for match in found.matches:
             before, after = self._around(match.parent)
             first = before if first < 0 else first
-            place = max(place, after)
-            reached.append(place)
+            entry = max(entry, after)
+            reached.append(entry)
         result: List[Tuple[int, Event]] = []
         for count, gap in found.missing:
-            place = reached[count - 1] if count else -1
-            result.append((place if place >= 0 else max(first, 0), DataGap(gap.offset, gap.reason, gap.detail)))
+            entry = reached[count - 1] if count else -1
+            result.append((entry if entry >= 0 else max(first, 0), DataGap(gap.offset, gap.reason, gap.detail)))
         return result
 
     def _around(self, parent: Parent) -> Tuple[int, int]:
         # The number of entries before it and with it; -1 when it did not run.
         if parent.event >= 0:
-            place = self._recorder.event_entries[parent.event]
-            return place, place
+            entry = self._recorder.event_entries[parent.event]
+            return entry, entry
         return parent.entry, parent.entry + 1 if parent.entry >= 0 else -1
 
     def _maker(self, parent: Parent) -> _Maker:
@@ -139,7 +139,7 @@ class _Places:
 
 
 def _base(family: Sequence[Match], parts: Parts) -> Optional[int]:
-    # The address that transfer index 0 has or would have; None when no sibling tells, or they do not agree.
+    # The address that transfer index 0 has or would have; None when no sibling has one, or they do not agree.
     bases = set()
     for match in family:
         index, address = match.transfer.transfer, match.transfer.address

@@ -1,6 +1,4 @@
-"""Encoder from executed instructions to ETMv4 trace, for the simulated boards.
-
-IHI 0064, chapter 6.
+"""Encoder from executed instructions to ETMv4 trace (IHI 0064, chapter 6).
 
 - ``config.py``: how the unit is programmed; ``encoder.py``: what happens to the core, call by call.
 - ``path.py``: which packets the instructions on the way need.

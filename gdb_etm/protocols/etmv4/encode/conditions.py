@@ -1,7 +1,4 @@
-"""Conditional instructions that a unit traces as such.
-
-IHI 0064, 2.6.2 and appendix F.3.
-"""
+"""Conditional instructions that a unit traces (IHI 0064, 2.6.2 and F.3)."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ class ConditionalInstructions:
         self._it_states: Dict[int, int] = {}
 
     def __call__(self, address: int) -> bool:
-        """Return whether an executed instruction has a C element.
-
-        To be called for each, in order.
-        """
+        """Return whether the next executed instruction has a C element."""
         state = self._it_states.get(address, 0)
         record = self._records.get((address, state))
         if record is None:

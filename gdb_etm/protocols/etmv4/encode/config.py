@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple, Optional
 from gdb_etm.protocols.encode.instructions import Region
 from gdb_etm.protocols.etmv4.encode.speculation import Setup
 
-# Tells whether ViewInst is active for an instruction; called once for each executed instruction, in order.
+# Whether ViewInst is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
 
 
@@ -53,5 +53,6 @@ class EncoderConfig(NamedTuple):
     transfers: Optional[Region] = None
     # Data trace; None for none.  Needs ``setup``.
     data: Optional[DataConfig] = None
-    # TRCCONFIGR.COND, for a unit with one key that tells passed or failed (TRCIDR0.CONDTYPE).  Not with ``setup``.
+    # TRCCONFIGR.COND, for a unit with one key, whose results are passed or failed (TRCIDR0.CONDTYPE).  Not with
+    # ``setup``.
     conditional: int = 0

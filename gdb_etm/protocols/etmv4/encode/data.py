@@ -33,7 +33,7 @@ class BusTransfer(NamedTuple):
 
 class _Parent(NamedTuple):
     # Transfers that wait, and the P0 element that they belong to.
-    place: int
+    position: int
     key: int
     transfers: Sequence[BusTransfer]
 
@@ -79,14 +79,14 @@ class DataEncoder:
         self._parents: List[_Parent] = []
         # Values to come by the right key of their P1 element.
         self._open: Dict[int, int] = {}
-        # The place of the last matched P0 element; None where an analyser does not know any.
+        # The position of the last matched P0 element; None where an analyser does not know any.
         self._matched: Optional[int] = None
         self._numbered_due = True
 
     def transfer(self, transfers: Sequence[BusTransfer]) -> None:
         """Take the transfers of the P0 element that was written last."""
         if transfers:
-            self._parents.append(_Parent(self._instructions.last_place, self._instructions.last_key, transfers))
+            self._parents.append(_Parent(self._instructions.last_position, self._instructions.last_key, transfers))
 
     def step(self) -> None:
         """Trace some of what waits; to be called after each P0 element."""
@@ -142,14 +142,14 @@ class DataEncoder:
 
     def _is_old(self, parent: _Parent) -> bool:
         # Its key is needed again before long.
-        return self._instructions.last_place - parent.place >= self._keys // 2
+        return self._instructions.last_position - parent.position >= self._keys // 2
 
     def _wrong(self) -> None:
         # An element of a wrong path: what it loads is traced as anything else, if it comes before the cancel.
         if self._random.randrange(3) == 0:
             address = _SOMEWHERE + self._random.randrange(0, 256, 4)
             transfer = BusTransfer(address, self._random.getrandbits(16), 0)
-            self._trace_of(_Parent(self._instructions.last_place, self._instructions.last_key, (transfer,)))
+            self._trace_of(_Parent(self._instructions.last_position, self._instructions.last_key, (transfer,)))
 
     def _trace(self, which: int) -> None:
         self._trace_of(self._parents.pop(which))
@@ -189,13 +189,13 @@ class DataEncoder:
             self._number = (self._number + 1) % 8
             self.timestamp_due = True
         elif self._is_found(parent):
-            self._matched = max(self._matched or 0, parent.place)
+            self._matched = max(self._matched or 0, parent.position)
             return
         else:
             self._instructions.unnumbered_sync()
             self._writer.unnumbered_sync()
-        if self._matched is None or parent.place > self._matched:
-            self._matched = parent.place
+        if self._matched is None or parent.position > self._matched:
+            self._matched = parent.position
 
     def _is_found(self, parent: _Parent) -> bool:
         # Whether the search from the last matched element ends at this one, whatever comes later in the stream.
@@ -206,10 +206,10 @@ class DataEncoder:
         ahead = self._keys // 2
         end_key = (trail[start - base] + ahead) % self._keys
         stopped = False
-        for place in range(start, base + len(trail)):
-            item = trail[place - base]
+        for position in range(start, base + len(trail)):
+            item = trail[position - base]
             if item == parent.key:
-                return place == parent.place
+                return position == parent.position
             if item in (CANCEL, end_key):
                 stopped = True
                 break
@@ -218,7 +218,7 @@ class DataEncoder:
         if not stopped and (self._settling or self._random.randrange(2)):
             # If trace ends before the end of the search space, an analyser finds nothing; so a marker is better.
             return False
-        for place in range(start - 1, base - 1, -1):
-            if trail[place - base] == parent.key:
-                return place == parent.place
+        for position in range(start - 1, base - 1, -1):
+            if trail[position - base] == parent.key:
+                return position == parent.position
         return False

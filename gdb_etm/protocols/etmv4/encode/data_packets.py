@@ -224,7 +224,7 @@ class DataWriter(Output):
         self._put(data)
 
     def _with_address(self, element: P1) -> Iterator[Tuple[bytes, int]]:
-        # Every packet that can say it, with the address register that it goes by.
+        # Every packet that can hold it, with the address register that it is compressed against.
         next_right = element.right == (self._right + 1) % self._p1_keys
         steps = {(element.left - self._left - step) % self._p0_keys: step for step in (3, 2, 1, -1, -2)}
         step = steps.get(0)
@@ -276,7 +276,7 @@ class DataWriter(Output):
         return 1
 
     def _with_value(self, element: P2) -> Iterator[bytes]:
-        # Every packet that can say it.
+        # Every packet that can hold it.
         value = element.value
         size = next(size for size in _SIZES if value >> 8 * size == 0)
         data = value.to_bytes(size, "little")

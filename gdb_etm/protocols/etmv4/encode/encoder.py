@@ -1,7 +1,5 @@
 """Encoder from executed instructions and transfers to ETMv4 trace.
 
-It is the trace unit of the simulated boards.
-
 No Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and returns are methods of
 their own.  Speculation is a stage after this one (``speculation.py``), and so is the data stream (``data.py``).
 """
@@ -39,20 +37,14 @@ class Encoder(PathEncoder):
         self._synchronise()
 
     def disable(self) -> None:
-        """End the trace run.
-
-        A branch whose direction is not known yet is not traced.
-        """
+        """End the trace run."""
         self._branch = None
         self._active = False
         self._settle()
         self.deliver()
 
     def deliver(self) -> None:
-        """Hand over what is written.
-
-        A branch whose direction is not known yet stays.
-        """
+        """Hand over what is written."""
         super().deliver()
         if self._data is not None:
             self._data.deliver()
@@ -80,10 +72,7 @@ class Encoder(PathEncoder):
         self._synchronise()
 
     def data_overflow(self) -> None:
-        """Drop what the data stream has not written (3.5.9).
-
-        Its buffer alone overflowed.
-        """
+        """Drop what the data stream has not written (3.5.9)."""
         if self._data is not None:
             self._data.overflow()
             self._sync_at = 0
@@ -164,26 +153,24 @@ class Encoder(PathEncoder):
             self.request_timestamp()
         self._level = HANDLER if handler else THREAD
 
-    def lockup(self, address: int, forced: bool = False, told: Optional[int] = None) -> None:
+    def lockup(self, address: int, forced: bool = False, reported: Optional[int] = None) -> None:
         """Take an entry to lockup (5.2.7).
-
-        Nothing runs until another exception or a halt.
 
         :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION` if no instruction did.
         :param forced: Whether it is traced even if what came before it was not.
-        :param told: The return address that is told instead, as the core's lockup address is.
+        :param reported: The return address that is traced instead, as the core's lockup address is.
         """
         if forced and not self._active:
             self._turn_on()
         if not self._active:
             return
-        if told is not None and address != NO_EXECUTION:
+        if reported is not None and address != NO_EXECUTION:
             if self._branch is not None:
                 self._resolve(self._branch, address)
                 self._branch = None
             if self._lost:
                 self._arrive(address)
-        self._leave(LOCKUP, address if told is None else told, ())
+        self._leave(LOCKUP, address if reported is None else reported, ())
 
     def debug_halt(self, pc: int) -> None:
         """Take an entry to Debug state (3.5.8).
@@ -200,8 +187,6 @@ class Encoder(PathEncoder):
 
     def resume(self, handler: bool) -> None:
         """Take an exit from Debug state.
-
-        The debugger may have changed registers and memory.
 
         :param handler: Whether the core is in Handler mode.
         """

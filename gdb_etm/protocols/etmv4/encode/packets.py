@@ -28,18 +28,12 @@ _MOST_SYNC_ATOMS = 4
 
 
 def count20(value: int) -> bytes:
-    """Write a number of cycles in at most three bytes.
-
-    They have 7, 7 and 6 bits (6.4.3, 6.4.6).
-    """
+    """Write a number of cycles in at most three bytes (6.4.3, 6.4.6)."""
     return continued(value & _MOST_COUNT)
 
 
 def changed_bytes(value: int, old: int) -> bytes:
-    """Write the low bytes of a timestamp that changed.
-
-    Seven bits a byte, the ninth has eight (6.4.3, 6.5.4).
-    """
+    """Write the low bytes of a timestamp that changed (6.4.3, 6.5.4)."""
     changed = value ^ old
     data = bytearray()
     for index in range(8):
@@ -119,10 +113,7 @@ def numbered_sync(number: int) -> bytes:
 
 
 def unnumbered_sync(atoms: int = 0) -> bytes:
-    """Write an Unnumbered Data Synchronization Marker after 0 to 4 E atoms.
-
-    Section 6.4.7.
-    """
+    """Write an Unnumbered Data Synchronization Marker, 0 to 4 E atoms (6.4.7)."""
     if not 0 <= atoms <= _MOST_SYNC_ATOMS:
         raise ValueError("%d atoms in a data synchronization marker; at most %d" % (atoms, _MOST_SYNC_ATOMS))
     return bytes((0x28 | atoms,))

@@ -1,7 +1,5 @@
 """Path encoder: the packets of instructions, one after the other.
 
-They are atoms, addresses, synchronisation, cycle counts and timestamps.
-
 A branch's direction shows in the address that follows it, so the last branch waits for its successor.  An indirect
 branch in an IT block that goes to the instruction after it counts as not taken; execution is the same.
 """
@@ -60,10 +58,10 @@ class PathEncoder(StreamEncoder[PacketWriter]):
         # What the branch itself loads, as POP with the PC does.
         self._loaded: Sequence[BusTransfer] = ()
         self._level = HANDLER if handler else THREAD
-        # The level that the stream last told; None before it has told any.
-        self._told: Optional[int] = None
+        # The level that the stream has last; None before it has any.
+        self._written_level: Optional[int] = None
         self._active = False
-        # Whether an analyser cannot tell from the stream where the next instruction is.
+        # Whether the stream does not say where the next instruction is.
         self._lost = False
         self._ticks = 0
         self._counted = 0
@@ -99,7 +97,7 @@ class PathEncoder(StreamEncoder[PacketWriter]):
                 self._resolve(self._branch, address)
                 self._branch = None
             if not traced:
-                # Tracing stops between two blocks: the target of the last P0 element is not told (4.1.3).
+                # Tracing stops between two blocks: the target of the last P0 element is not traced (4.1.3).
                 self._account()
                 self._active = self._lost = False
                 return
@@ -138,7 +136,7 @@ class PathEncoder(StreamEncoder[PacketWriter]):
         return transfers if data is not None and data.exceptions else ()
 
     def _resolve(self, branch: BranchRecord, successor: int) -> None:
-        # Write the atom of a P0 instruction whose successor is now known; then _lost tells whether an address is due.
+        # Write the atom of a P0 instruction whose successor is now known; then _lost is whether an address is due.
         target, following, link, broadcast, barrier, certain = branch
         if successor == following and successor != target and not certain:
             self._atom(False, link)
@@ -171,8 +169,8 @@ class PathEncoder(StreamEncoder[PacketWriter]):
             self._branch = None
         self._writer.flush_atoms()
         level = None
-        if self._lost and self._level != self._told and address != NO_EXECUTION:
-            level = self._told = self._level
+        if self._lost and self._level != self._written_level and address != NO_EXECUTION:
+            level = self._written_level = self._level
         if self._lost and self._config.separate_address:
             self._writer.location(address, level)
             self._writer.exception(number, address, True)
@@ -189,23 +187,23 @@ class PathEncoder(StreamEncoder[PacketWriter]):
 
     def _turn_on(self) -> None:
         self._writer.flush_atoms()
-        if self._written >= self._sync_at and self._told is not None:
+        if self._written >= self._sync_at and self._written_level is not None:
             self._synchronise()
         self._writer.trace_on()
         self._stack.clear()
         self._active = self._lost = True
 
     def _arrive(self, address: int) -> None:
-        # An address is due at the target of the last P0 element, or a synchronisation point, which tells it too.
+        # An address is due at the target of the last P0 element, or a synchronisation point, which has it too.
         self._writer.flush_atoms()
         if self._written >= self._sync_at:
             self._synchronise()
         self._locate(address)
 
     def _locate(self, address: int) -> None:
-        level = None if self._level == self._told else self._level
+        level = None if self._level == self._written_level else self._level
         self._writer.location(address, level)
-        self._told = self._level
+        self._written_level = self._level
         self._lost = False
 
     def _synchronise(self) -> None:
@@ -222,7 +220,7 @@ class PathEncoder(StreamEncoder[PacketWriter]):
         if conditional:
             self._writer.put(CONDITIONAL_FLUSH)
         # A Context is due after every Trace Info (5.2.10), and the return stack is flushed by it (5.3.1).
-        self._told = None
+        self._written_level = None
         self._stack.clear()
         self.request_timestamp()
 

@@ -2,9 +2,9 @@
 
 P0 elements are committed late, and some are cancelled.
 
-A real core traces what it believes, and takes back what was wrong (IHI 0064, 2.6.1).  Here what really ran is known
-from the start, so the beliefs are made up: now and then an atom is traced in the wrong direction, or goes on to a wrong
-target, and some elements of a path that never was follow; then they are cancelled.  All is drawn from one generator,
+A real core traces what it believes, and takes back what was wrong (IHI 0064, 2.6.1).  Here it is known what really ran
+from the start, so the beliefs are made up: now and then an atom is traced in the wrong direction, or leads to a wrong
+target, and some elements of a path that never ran follow; then they are cancelled.  All is drawn from one generator,
 so that the same run gives the same trace.
 """
 
@@ -80,8 +80,8 @@ class Speculator(PacketWriter):
         self._lost = True
         # The key of the last P0 element, after a wrong path that of the last one before it.
         self.last_key = 0
-        # Its place in the trail, counted from the beginning of the stream.
-        self.last_place = 0
+        # Its position in the trail, counted from the beginning of the stream.
+        self.last_position = 0
         # The keys of the latest P0 elements, cancelled ones too, and :data:`CANCEL` where some were cancelled.
         self.trail: List[int] = []
         # How many items of the trail have been dropped at its beginning.
@@ -105,10 +105,7 @@ class Speculator(PacketWriter):
         self._resolve()
 
     def exception(self, number: int, address: int, known: bool, level: Optional[int] = None) -> None:
-        """Write an Exception packet, after cancelling a wrong path (6.4.5).
-
-        What was fetched in vain may be cancelled before it.
-        """
+        """Write an Exception packet, after cancelling a wrong path (6.4.5)."""
         room = self._setup.depth - self._uncommitted
         if known and room > 0 and self._chance(4) and not self._lost:
             wrong = self._wrong_path(min(room, _MOST_WRONG))
@@ -173,10 +170,7 @@ class Speculator(PacketWriter):
         self._uncommitted = 0
 
     def unnumbered_sync(self) -> None:
-        """Write an Unnumbered Data Synchronization Marker, with waiting atoms (6.4.7).
-
-        It holds the atoms if it can.
-        """
+        """Write an Unnumbered Data Synchronization Marker, with waiting atoms (6.4.7)."""
         atoms = self._atoms
         if len(atoms) <= _MOST_SYNC_ATOMS and "N" not in atoms:
             self.drop_atoms()
@@ -200,7 +194,7 @@ class Speculator(PacketWriter):
         self._next_key = (self._next_key + 1) % keys
         self._uncommitted = min(self._uncommitted + 1, self._setup.depth)
         self._record(self.last_key)
-        self.last_place = self.trail_start + len(self.trail) - 1
+        self.last_position = self.trail_start + len(self.trail) - 1
 
     def _record(self, item: int) -> None:
         self.trail.append(item)
@@ -230,12 +224,12 @@ class Speculator(PacketWriter):
             self._put(mispredict("N" if taken else "E"))
         else:
             self._element(not taken)
-            real = self.last_key, self.last_place
+            real = self.last_key, self.last_position
             if not taken and self._chance(2):
                 self.flush_atoms()
                 super().location(self._random.randrange(0, 1 << 16, 2), None)
             self._mispredict(self._wrong_path(room))
-            self.last_key, self.last_place = real
+            self.last_key, self.last_position = real
 
     def _wrong_path(self, room: int) -> int:
         # Elements that never were; return how many.

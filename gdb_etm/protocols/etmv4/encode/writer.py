@@ -44,8 +44,8 @@ _SHORT_PATTERNS: Dict[str, int] = {
 }
 for _bits in range(8):
     # Formats 3, 2 and 1: one bit an atom, the oldest in bit 0.
-    _SHORT_PATTERNS["".join("NE"[_bits >> place & 1] for place in range(3))] = 0xF8 | _bits
-    _SHORT_PATTERNS["".join("NE"[_bits >> place & 1] for place in range(2))] = 0xD8 | (_bits & 3)
+    _SHORT_PATTERNS["".join("NE"[_bits >> bit & 1] for bit in range(3))] = 0xF8 | _bits
+    _SHORT_PATTERNS["".join("NE"[_bits >> bit & 1] for bit in range(2))] = 0xD8 | (_bits & 3)
     _SHORT_PATTERNS["NE"[_bits & 1]] = 0xF6 | (_bits & 1)
 
 
@@ -72,10 +72,7 @@ class PacketWriter(AtomOutput):
             self._write_atoms()
 
     def settle(self) -> None:
-        """Write what is due of elements that are certain.
-
-        Only a unit that speculates has any.
-        """
+        """Write what is due of elements that are certain."""
         self.flush_atoms()
 
     def _write_atoms(self) -> None:
@@ -99,7 +96,7 @@ class PacketWriter(AtomOutput):
         """Write A-Sync and Trace Info (6.4.2), which resets the compression state.
 
         :param threshold: Cycle count threshold, or None when cycle counting is off.
-        :param info: The Trace Info packet to write, when it has to tell more than the threshold.
+        :param info: The Trace Info packet to write, when it has more than the threshold.
         """
         self._put(A_SYNC + (info or trace_info(threshold)))
         self._recent = [0, 0, 0]
@@ -131,14 +128,14 @@ class PacketWriter(AtomOutput):
 
         :param number: Exception type as traced, 10 bits (see :func:`exception_type`).
         :param address: Preferred return address.
-        :param known: Whether an analyser knows where execution was; if not, `address` is that place too (E1:E0 = 0b10).
+        :param known: Whether an analyser knows where execution was; if not, `address` is that too (E1:E0 = 0b10).
         :param level: With `known` False: the exception level there, when it has changed.
         """
         # The second byte, of no use for types below 32, is always there: the Cortex-M33 of an RP2350 was seen to do so.
         form = 0x81 if known else 0xC0
         info = bytes((form | (number & 0x1F) << 1, number >> 5))
-        place = self._address(address) if level is None else self._address_with_context(address, level)
-        self._put(b"\x06" + info + place)
+        packet = self._address(address) if level is None else self._address_with_context(address, level)
+        self._put(b"\x06" + info + packet)
 
     def exception_return(self) -> None:
         """Write Exception Return (6.4.5)."""
@@ -161,23 +158,23 @@ class PacketWriter(AtomOutput):
         self._timestamp = value
         self._put(b"\x02" + data if cycles is None else b"\x03" + data + count20(cycles))
 
-    def place(self, address: int, is1: bool, form: int = 0) -> bytes:
+    def address_packet(self, address: int, is1: bool, form: int = 0) -> bytes:
         """Make an address packet, for later ones to refer to (6.4.12).
 
         :param address: Instruction address, up to 64 bits.
         :param is1: The instruction set field: True for T32.
         :param form: How many of the shorter forms to pass over, of Exact Match, Short, Long 32-bit and Long 64-bit, as
-            far as they can tell this address.
+            far as they can hold this address.
         """
         forms = list(islice(self._forms(address, is1), form + 1))
         self._push(address, is1)
         return forms[-1]
 
-    def place_with_context(self, address: int, is1: bool, context: bytes, form: int = 0) -> bytes:
+    def address_with_context_packet(self, address: int, is1: bool, context: bytes, form: int = 0) -> bytes:
         """Make an Address with Context packet, for later references (6.4.12).
 
         :param context: A payload of a Context packet (6.4.12).
-        :param form: 0 for the shorter form that can tell this address, 1 for the 64-bit one.
+        :param form: 0 for the shorter form that can hold this address, 1 for the 64-bit one.
         """
         wide = form > 0 or (address ^ self._recent[0]) >> 32 != 0
         self._push(address, is1)
@@ -187,7 +184,7 @@ class PacketWriter(AtomOutput):
         self._recent = [address | is1, self._recent[0], self._recent[1]]
 
     def _forms(self, address: int, is1: bool) -> Iterator[bytes]:
-        # The packets that tell an address, shortest first.
+        # The packets that can hold an address, shortest first.
         recent = self._recent
         if address | is1 in recent:
             yield bytes((0x90 | recent.index(address | is1),))
@@ -207,10 +204,10 @@ class PacketWriter(AtomOutput):
         return address | 1 not in self._recent and (address ^ self._recent[0]) >> 16 != 0
 
     def _address(self, address: int) -> bytes:
-        return self.place(address, True)
+        return self.address_packet(address, True)
 
     def _address_with_context(self, address: int, level: int) -> bytes:
-        return self.place_with_context(address, True, bytes((level,)))
+        return self.address_with_context_packet(address, True, bytes((level,)))
 
 
 def exception_type(number: int) -> int:

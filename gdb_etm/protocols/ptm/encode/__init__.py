@@ -1,6 +1,4 @@
-"""Encoder from executed instructions to PTM trace, for the simulated boards.
-
-IHI 0035B, 4.5.
+"""Encoder from executed instructions to PTM trace (IHI 0035B, 4.5).
 
 - ``encoder.py``: which packets an execution needs.
 - ``records.py``: what the encoder keeps of each instruction.

@@ -1,8 +1,6 @@
 """Encoder from executed instructions to PTM trace bytes.
 
-It is the trace unit of the simulated board.
-
-Places in a program are addresses with bit 0 set for T32 code, as interworking branches have them.  What the unit cannot
+Addresses have bit 0 set for T32 code, as interworking branches have them.  What the unit cannot
 know from the instructions it is told: exceptions and halts are methods of their own.
 
 A waypoint's direction shows in the instruction that follows it, so the last one waits for its successor.  A conditional
@@ -22,7 +20,7 @@ from gdb_etm.protocols.ptm.encode.packets import Regime
 from gdb_etm.protocols.ptm.encode.records import waypoints
 from gdb_etm.protocols.ptm.encode.writer import PacketWriter
 
-# Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
+# Whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
 
 # Exception types of ARMv7-A and ARMv7-R (4.5.4).
@@ -94,10 +92,10 @@ class Encoder(StreamEncoder[PacketWriter]):
         # The first and the last instruction since a waypoint; -1 at one.
         self._first = self._last = -1
         self._regime = Regime()
-        # What the stream last told; None before it has told any.
-        self._told: Optional[Regime] = None
+        # The regime that the stream has last; None before it has any.
+        self._written_regime: Optional[Regime] = None
         self._context_id = self._vmid = 0
-        self._told_id = self._told_vmid = -1
+        self._written_id = self._written_vmid = -1
         self._active = False
         self._reason = Reason.ENABLED
         self._ticks = self._counted = 0
@@ -109,10 +107,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._align()
 
     def disable(self) -> None:
-        """End the trace run.
-
-        A waypoint whose direction is not known yet is not traced.
-        """
+        """End the trace run."""
         self._settle()
 
     def forget_code(self) -> None:
@@ -136,38 +131,38 @@ class Encoder(StreamEncoder[PacketWriter]):
         """Take the Context ID and the VMID of the next instructions."""
         self._context_id, self._vmid = context_id, vmid
 
-    def instructions(self, places: Sequence[int], regime: Regime = Regime()) -> None:
+    def instructions(self, addresses: Sequence[int], regime: Regime = Regime()) -> None:
         """Take executed instructions in order; those whose condition failed are executed too.
 
-        :param places: Their addresses, with bit 0 set for T32 code.
+        :param addresses: Their addresses, with bit 0 set for T32 code.
         :param regime: The state in which they executed.
         """
         self._regime = regime
         view, records = self._config.view, self._records
-        for place in places:
-            traced = view is None or view(place & ~1)
+        for address in addresses:
+            traced = view is None or view(address & ~1)
             if self._waypoint is not None:
-                self._resolve(self._waypoint, place)
+                self._resolve(self._waypoint, address)
                 self._between = True
             if self._between:
                 # Tracing stops only here.
                 self._between = False
                 if traced:
-                    self._arrive(place)
+                    self._arrive(address)
                 else:
                     self._active = False
             elif traced and not self._active:
-                self._start(place)
+                self._start(address)
             self._ticks += 1
             if self._active:
-                self._ran(place, records[place])
+                self._ran(address, records[address])
 
     def exception(self, number: int, reached: int, vector: int, regime: Regime = Regime()) -> None:
         """Take an exception, traced if what ran before was.
 
         :param number: Exception type as traced.
         :param reached: The instruction that would have been next.
-        :param vector: The place where execution goes on.
+        :param vector: Where execution goes on.
         :param regime: The state there.
         """
         if self._active:
@@ -176,10 +171,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._regime = regime
 
     def exception_return(self) -> None:
-        """Take an exception return by the last executed instruction.
-
-        Only from PFTv1.1 on there is a packet for it.
-        """
+        """Take an exception return by the last executed instruction."""
         self.request_timestamp()
         self._returned = self._config.version >= 1 and self._active
 
@@ -195,21 +187,18 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._reason = Reason.DEBUG
 
     def resume(self) -> None:
-        """Take an exit from Debug state.
-
-        The debugger may have changed registers and memory.
-        """
+        """Take an exit from Debug state."""
         self.forget_code()
 
-    def _ran(self, place: int, record: Optional[BranchRecord]) -> None:
+    def _ran(self, address: int, record: Optional[BranchRecord]) -> None:
         self._waypoint = record
         if record is not None:
             self._first = self._last = -1
             return
-        self._last = place
+        self._last = address
         if self._first < 0:
-            self._first = place
-        elif place - self._first > _MOST_BYTES:
+            self._first = address
+        elif address - self._first > _MOST_BYTES:
             self._update()
 
     def _update(self) -> None:
@@ -226,7 +215,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         if successor == following and successor != target and not returned and not certain:
             self._writer.atom(False, self._cycles())
             return
-        known = not broadcast and self._regime == self._told
+        known = not broadcast and self._regime == self._written_regime
         if known and target == successor:
             self._writer.atom(True, self._cycles())
         elif known and target < 0 and self._stack and self._stack[-1] == successor:
@@ -244,9 +233,9 @@ class Encoder(StreamEncoder[PacketWriter]):
             self.request_timestamp()
 
     def _branch(self, successor: int) -> None:
-        told = None if self._regime == self._told else self._information(0, self._regime)
-        self._writer.branch(_reference(successor), told, self._cycles())
-        self._told = self._regime
+        information = None if self._regime == self._written_regime else self._information(0, self._regime)
+        self._writer.branch(_reference(successor), information, self._cycles())
+        self._written_regime = self._regime
 
     def _leave(self, number: int, reached: int, vector: int, regime: Regime) -> None:
         # Write a branch packet with an exception; execution ran up to, not including, `reached`.
@@ -258,29 +247,29 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._arrive(reached)
         self._update()
         self._writer.branch(_reference(vector), self._information(number, regime), self._cycles())
-        self._told = regime
+        self._written_regime = regime
         self.request_timestamp()
 
     def _information(self, number: int, regime: Regime) -> Information:
-        # Hyp mode is told where it changed.
-        changed = self._told is None or self._told.hyp != regime.hyp
+        # Hyp mode is written where it changed.
+        changed = self._written_regime is None or self._written_regime.hyp != regime.hyp
         return Information(number, regime.non_secure, False, False, regime.hyp if changed else None, None)
 
-    def _start(self, place: int) -> None:
+    def _start(self, address: int) -> None:
         # TraceEnable becomes active, or execution goes on after an overflow or a halt.
         if self._writer.count >= self._sync_at:
             self._align()
-        self._sync(place, self._reason)
+        self._sync(address, self._reason)
         self._reason = Reason.ENABLED
         self._active = True
         self._first = self._last = -1
         self._account()
 
-    def _arrive(self, place: int) -> None:
+    def _arrive(self, address: int) -> None:
         # After a waypoint, and the address of where it led.
         if self._writer.count >= self._sync_at:
             self._align()
-            self._sync(place, Reason.PERIODIC)
+            self._sync(address, Reason.PERIODIC)
         self._account()
 
     def _align(self) -> None:
@@ -288,22 +277,22 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._sync_at = self._writer.count + period if period else 1 << 64
         self._writer.alignment()
         self.request_timestamp()
-        self._told_vmid = -1
+        self._written_vmid = -1
 
-    def _sync(self, place: int, reason: Reason) -> None:
+    def _sync(self, address: int, reason: Reason) -> None:
         cycles = 0 if reason is Reason.PERIODIC else self._cycles()
-        self._writer.sync(_reference(place), reason, self._regime, cycles, self._id_bytes())
-        self._told, self._told_id = self._regime, self._context_id
+        self._writer.sync(_reference(address), reason, self._regime, cycles, self._id_bytes())
+        self._written_regime, self._written_id = self._regime, self._context_id
         self._stack.clear()
 
     def _account(self) -> None:
         # What is due between two waypoints: a new Context ID or VMID, and a timestamp.
         config = self._config
-        if config.context_id_bytes and self._context_id != self._told_id:
-            self._told_id = self._context_id
+        if config.context_id_bytes and self._context_id != self._written_id:
+            self._written_id = self._context_id
             self._writer.put(packets.context_id(self._id_bytes()))
-        if config.vmid and self._vmid != self._told_vmid:
-            self._told_vmid = self._vmid
+        if config.vmid and self._vmid != self._written_vmid:
+            self._written_vmid = self._vmid
             self._writer.put(packets.vmid(self._vmid))
         if self._timestamp_due:
             self._timestamp_due = False
@@ -328,5 +317,5 @@ class Encoder(StreamEncoder[PacketWriter]):
         self.deliver()
 
 
-def _reference(place: int) -> Reference:
-    return Reference(place & ~1, IsaState.THUMB if place & 1 else IsaState.ARM)
+def _reference(address: int) -> Reference:
+    return Reference(address & ~1, IsaState.THUMB if address & 1 else IsaState.ARM)

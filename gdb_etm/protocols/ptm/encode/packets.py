@@ -42,18 +42,18 @@ def count(cycles: int, header: int = 0) -> bytes:
 
 
 def sync(
-    place: Reference, reason: Reason, regime: Regime, cycles: Optional[int] = None, context_id: bytes = b""
+    reference: Reference, reason: Reason, regime: Regime, cycles: Optional[int] = None, context_id: bytes = b""
 ) -> bytes:
     """Write I-sync (4.5.2).
 
-    :param place: The next instruction.
+    :param reference: The next instruction.
     :param cycles: Cycles since the last count; None without cycle-accurate tracing, and in a periodic one.
     :param context_id: The Context ID, as many bytes as ETMCR says.
     """
-    thumb = place.state in (IsaState.THUMB, IsaState.THUMBEE)
-    alternative = place.state is IsaState.THUMBEE
+    thumb = reference.state in (IsaState.THUMB, IsaState.THUMBEE)
+    alternative = reference.state is IsaState.THUMBEE
     info = 1 | regime.hyp << 1 | alternative << 2 | regime.non_secure << 3 | _REASONS[reason] << 5
-    address = (place.address | thumb).to_bytes(4, "little")
+    address = (reference.address | thumb).to_bytes(4, "little")
     # Here the first byte of a count has bit 7 set, as seen of a Cortex-A9 and a Cortex-A15.
     return b"\x08" + address + bytes((info,)) + (b"" if cycles is None else count(cycles, 0x80)) + context_id
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from gdb_etm.protocols.armv7.encode.fields import branch_address, information, timestamp
+from gdb_etm.protocols.armv7.encode.fields import branch_address, information_bytes, timestamp
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, Reason, Reference
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.ptm.encode import packets
@@ -38,8 +38,6 @@ class PacketWriter(AtomOutput):
     def atom(self, taken: bool, cycles: int = 0) -> None:
         """Add an atom (4.5.3).
 
-        Without cycle counts a packet holds several, so it may wait for more.
-
         :param cycles: Cycles since the last count.
         """
         if self._counts:
@@ -58,36 +56,38 @@ class PacketWriter(AtomOutput):
         self.put(packets.A_SYNC)
         self._timestamp = None
 
-    def sync(self, place: Reference, reason: Reason, regime: Regime, cycles: int = 0, context_id: bytes = b"") -> None:
+    def sync(
+        self, reference: Reference, reason: Reason, regime: Regime, cycles: int = 0, context_id: bytes = b""
+    ) -> None:
         """Write I-sync (4.5.2), which addresses are compressed against."""
         counted = cycles if self._counts and reason is not Reason.PERIODIC else None
-        self.put(packets.sync(place, reason, regime, counted, context_id))
-        self._reference = place
+        self.put(packets.sync(reference, reason, regime, counted, context_id))
+        self._reference = reference
 
-    def branch(self, place: Reference, told: Optional[Information] = None, cycles: int = 0) -> None:
+    def branch(self, reference: Reference, information: Optional[Information] = None, cycles: int = 0) -> None:
         """Write Branch address (4.5.4): a waypoint was taken, or an exception.
 
-        :param place: Where execution goes on.
-        :param told: Exception information, where there is any.
+        :param reference: Where execution goes on.
+        :param information: Exception information, where there is any.
         :param cycles: Cycles since the last count.
         """
-        data = branch_address(place, self._reference, informed=told is not None)
-        if told is not None:
-            data += information(told)
+        data = branch_address(reference, self._reference, informed=information is not None)
+        if information is not None:
+            data += information_bytes(information)
         self.put(data + packets.count(cycles) if self._counts else data)
-        self._reference = place
+        self._reference = reference
 
-    def update(self, place: Reference) -> None:
+    def update(self, reference: Reference) -> None:
         """Write Waypoint update: execution up to an instruction, included (4.5.5).
 
-        :param place: That instruction.
+        :param reference: That instruction.
         """
         # An extra byte for ThumbEE follows a fifth address byte alone.
-        informed = place.state is IsaState.THUMBEE and self._reference.state is not place.state
+        informed = reference.state is IsaState.THUMBEE and self._reference.state is not reference.state
         old = NO_REFERENCE if informed else self._reference
-        data = b"\x72" + branch_address(place, old, informed=informed)
+        data = b"\x72" + branch_address(reference, old, informed=informed)
         self.put(data + b"\x40" if informed else data)
-        self._reference = place
+        self._reference = reference
 
     def timestamp(self, value: int, cycles: int = 0) -> None:
         """Write Timestamp (4.5.10), only the low bytes that changed.

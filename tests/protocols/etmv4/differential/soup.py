@@ -160,7 +160,9 @@ class _Cook:
         if self._dice.random() < 0.05:
             address = self._dice.choice((0, 0xFFFFFFFE, 0xEFFFFFFE, address + 2, 0x20000000))
         is1 = isa is Isa.T32
-        return self.writer.place(address & -2 if is1 else address & -4, is1, self._dice.choice((0, 0, 1, 2, 3)))
+        return self.writer.address_packet(
+            address & -2 if is1 else address & -4, is1, self._dice.choice((0, 0, 1, 2, 3))
+        )
 
     def _address(self) -> None:
         self.writer.put(self._place())

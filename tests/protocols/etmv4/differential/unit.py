@@ -173,7 +173,7 @@ class Unit:
             joint = self._joint(spot)
         if return_address == NO_EXECUTION:
             if not joint:
-                self._put(self._writer.place(NO_EXECUTION, True, self._form()))
+                self._put(self._writer.address_packet(NO_EXECUTION, True, self._form()))
         elif not joint:
             self.arrive(spot, setting)
         context = b""
@@ -182,9 +182,9 @@ class Unit:
         # A return address is of the instruction set that it returns to.
         is1 = spot[1].name == "T32"
         if context:
-            place = self._writer.place_with_context(return_address, is1, context, self._form())
+            place = self._writer.address_with_context_packet(return_address, is1, context, self._form())
         else:
-            place = self._writer.place(return_address, is1, self._form())
+            place = self._writer.address_packet(return_address, is1, self._form())
         elements = 2 if joint else 1
         self._put(rare_packets.exception(number, elements, place, short=self._dice.random() < 0.5))
         if context:
@@ -249,11 +249,11 @@ class Unit:
             self._put(rare_packets.context(self._payload(setting)))
         elif order == 0:
             payload = self._payload(setting)
-            self._put(self._writer.place_with_context(spot[0], is1, payload, self._form()))
+            self._put(self._writer.address_with_context_packet(spot[0], is1, payload, self._form()))
         else:
             if order == 1:
                 self._put(rare_packets.context(self._payload(setting)))
-            self._put(self._writer.place(spot[0], is1, self._form()))
+            self._put(self._writer.address_packet(spot[0], is1, self._form()))
             if order == 2:
                 self._put(rare_packets.context(self._payload(setting)))
             if order == 3 and self._sent == setting and not self.bare and self._dice.random() < 0.05:
