@@ -100,7 +100,7 @@ def _check(elf: Any, path: str, size: int) -> None:
     if unpacked > max(size * _MOST_UNPACKED, _SPARE):
         raise ImageError(
             '%s: its debug information may unpack to %d bytes; "objcopy --decompress-debug-sections" '
-            "tells what it really is" % (path, unpacked)
+            "shows its real size" % (path, unpacked)
         )
 
 

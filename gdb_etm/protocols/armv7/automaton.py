@@ -78,7 +78,7 @@ class Successor(NamedTuple):
     stack: Stack = ()
 
 
-class Rest(NamedTuple):
+class AddressState(NamedTuple):
     """The parts of a decoder state beside the program point."""
 
     # The last address output; None where none has been since synchronisation.
@@ -92,11 +92,11 @@ class Rest(NamedTuple):
 class DecoderState:
     """Everything that decides how the next bytes are read."""
 
-    __slots__ = ("point", "rest", "transitions")
+    __slots__ = ("point", "addresses", "transitions")
 
-    def __init__(self, point: ProgramPoint, rest: Rest) -> None:
+    def __init__(self, point: ProgramPoint, addresses: AddressState) -> None:
         self.point = point
-        self.rest = rest
+        self.addresses = addresses
         self.transitions: Dict[bytes, Transition] = {}
 
 
@@ -143,7 +143,7 @@ class TransitionBuilder:
 
     def __init__(self, state: DecoderState) -> None:
         self.point = state.point
-        self.reference, self.address_given, self.stack = state.rest
+        self.reference, self.address_given, self.stack = state.addresses
         self.positions: List[int] = []
         self.legs: List[Leg] = []
         self.events: List[Foreseen] = []
@@ -181,7 +181,7 @@ class Automaton(ABC):
         self.followed = [header.kind in followed for header in table]
         self._lengths = [header.length for header in table]
         self._points: Dict[Tuple[int, Isa], ProgramPoint] = {}
-        self._states: Dict[Tuple[ProgramPoint, Rest], DecoderState] = {}
+        self._states: Dict[Tuple[ProgramPoint, AddressState], DecoderState] = {}
         self._remembered = 0
         # A gap has been recorded; what is traced until the next address cannot be followed.
         self.lost = UnknownPoint("")
@@ -210,12 +210,12 @@ class Automaton(ABC):
             return self.thumbee
         return self.point(reference.address, ISA[reference.state])
 
-    def state(self, point: ProgramPoint, rest: Rest) -> DecoderState:
+    def state(self, point: ProgramPoint, addresses: AddressState) -> DecoderState:
         """Give the state with these parts."""
-        key = (point, rest)
+        key = (point, addresses)
         state = self._states.get(key)
         if state is None:
-            state = self._states[key] = DecoderState(point, rest)
+            state = self._states[key] = DecoderState(point, addresses)
         return state
 
     @abstractmethod
@@ -244,7 +244,7 @@ class Automaton(ABC):
             return None
         run = self.runs.add(builder.run(index - at))
         stack, below = settle(builder.stack)
-        following = self.state(builder.point, Rest(builder.reference, builder.address_given, stack))
+        following = self.state(builder.point, AddressState(builder.reference, builder.address_given, stack))
         transition = Transition(index - at, run, following, below)
         state.transitions[data[at : at + WINDOW]] = transition
         self.made += 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import List, Optional
 
 from gdb_etm.protocols.armv7.automaton import (
+    AddressState,
     Automaton,
     Entry,
     ProgramPoint,
-    Rest,
     Successor,
     UnknownPoint,
     refill,
@@ -31,7 +31,7 @@ class Execution:
     def __init__(self, automaton: Automaton, recorder: Recorder) -> None:
         self.automaton = automaton
         self.recorder = recorder
-        self.state = automaton.state(automaton.unsynchronised, Rest(None))
+        self.state = automaton.state(automaton.unsynchronised, AddressState(None))
         # The last context since synchronisation; its offset means nothing.
         self.context: Optional[Context] = None
         # What lies below in the return stack, the top last; None below what is the bottom.
@@ -45,16 +45,16 @@ class Execution:
         return self.state.point
 
     @property
-    def rest(self) -> Rest:
+    def addresses(self) -> AddressState:
         """The parts of the decoder state beside the program point."""
-        return self.state.rest
+        return self.state.addresses
 
-    def set(self, point: ProgramPoint, rest: Optional[Rest] = None) -> None:
+    def set(self, point: ProgramPoint, addresses: Optional[AddressState] = None) -> None:
         """Move to another state.
 
-        :param rest: None leaves it as it is.
+        :param addresses: None leaves it as it is.
         """
-        self.state = self.automaton.state(point, self.state.rest if rest is None else rest)
+        self.state = self.automaton.state(point, self.state.addresses if addresses is None else addresses)
 
     def offset(self, position: int) -> int:
         """Map a position in the stream to an offset in the buffer."""
@@ -71,17 +71,17 @@ class Execution:
     @property
     def is_synchronised(self) -> bool:
         """Whether an I-sync packet has come."""
-        return self.state.rest.reference is not None
+        return self.state.addresses.reference is not None
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
         """Record a gap and forget everything, as when synchronisation is lost."""
         self.gap(position, reason, detail)
         self.context = None
-        self.set(self.automaton.lost, Rest(None))
+        self.set(self.automaton.lost, AddressState(None))
 
     def follow(self, successor: Successor, position: int) -> None:
         """Take where atoms lead."""
-        address_given = self.rest.address_given
+        address_given = self.addresses.address_given
         for step in successor.steps:
             if isinstance(step, Leg):
                 self.recorder.add(step, position)
@@ -92,12 +92,12 @@ class Execution:
         if below:
             self.below += below
             self.refused += 1
-        self.set(successor.point, Rest(self.rest.reference, address_given, stack))
+        self.set(successor.point, AddressState(self.addresses.reference, address_given, stack))
 
     def refill(self) -> None:
         """Move entries from ``below`` to the return stack's upper part."""
         self.refused += 1
-        self.set(self.point, self.rest._replace(stack=refill(self.below)))
+        self.set(self.point, self.addresses._replace(stack=refill(self.below)))
 
     def stop(self, position: int) -> None:
         """Record why the program point is unknown, unless that was recorded."""
@@ -126,10 +126,10 @@ class Execution:
     def arrive(self, reference: Reference, position: int) -> None:
         """Take an address; a contradiction with the program becomes a gap."""
         here, point = self.point, self.automaton.point_of(reference)
-        if point is not here and not self.rest.address_given and not isinstance(here, UnknownPoint):
+        if point is not here and not self.addresses.address_given and not isinstance(here, UnknownPoint):
             detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, reference.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
-        self.set(point, self.rest._replace(reference=reference, address_given=True))
+        self.set(point, self.addresses._replace(reference=reference, address_given=True))
 
     def restart(self, reference: Optional[Reference]) -> None:
         """Continue at an address that is unrelated to what ran before.
@@ -137,7 +137,7 @@ class Execution:
         :param reference: None when it is not traced.
         """
         point = self.automaton.lost if reference is None else self.automaton.point_of(reference)
-        self.set(point, Rest(reference, True))
+        self.set(point, AddressState(reference, True))
 
     def returned(self, position: int) -> None:
         """Take an exception return: the instruction before it returned from an exception."""

@@ -91,7 +91,7 @@ class Etmv3Execution(Execution):
         if information.number:
             self._exception(information, position)
             point = self.automaton.point_of(branch.reference)
-            self.set(point, self.rest._replace(reference=branch.reference, address_given=True))
+            self.set(point, self.addresses._replace(reference=branch.reference, address_given=True))
         else:
             self.arrive(branch.reference, position)
         self.set_context(position, information.non_secure, information.hyp)
@@ -146,7 +146,7 @@ class Etmv3Execution(Execution):
         recorder.order[entry] = self._shortened(recorder.order[entry], address)
         if self._data is not None:
             self._data.cancelled(entry)
-        self.set(self.automaton.point(address, last.isa), self.rest._replace(address_given=True))
+        self.set(self.automaton.point(address, last.isa), self.addresses._replace(address_given=True))
 
     def _shortened(self, number: int, address: int) -> int:
         # The number of a run without its last instruction, which is at ``address``.

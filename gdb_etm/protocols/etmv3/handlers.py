@@ -102,7 +102,7 @@ class Etmv3Handlers(Handlers[Kind]):
 
     def _on_branch(self, data: bytes, at: int, position: int) -> None:
         # Before the first I-sync packet there is nothing to read the address against.
-        reference = self._execution.rest.reference
+        reference = self._execution.addresses.reference
         if reference is not None:
             self._execution.branch(read_branch(self._config, data, at, reference), position)
 

@@ -29,19 +29,19 @@ class PtmExecution(Execution):
 
     def atoms(self, atoms: Atoms, position: int) -> None:
         """Follow atoms; where that is not possible a gap says why."""
-        successor = self._ptm.successor(self.point, atoms, self.rest.stack)
+        successor = self._ptm.successor(self.point, atoms, self.addresses.stack)
         while successor.atoms < len(atoms) and successor.stack[-1:] == (None,):
             self.follow(successor, position)
             self.refill()
             atoms = atoms[successor.atoms :]
-            successor = self._ptm.successor(self.point, atoms, self.rest.stack)
+            successor = self._ptm.successor(self.point, atoms, self.addresses.stack)
         self._follow(successor, len(atoms), position)
 
     def branch(self, branch: Branch, position: int) -> None:
         """Take a branch packet: a taken waypoint's target, or an exception (4.5.4)."""
         information = branch.information
         if information is None or not information.number:
-            self._follow(self._ptm.leave(self.point, self.rest.stack), 1, position)
+            self._follow(self._ptm.leave(self.point, self.addresses.stack), 1, position)
             self.arrive(branch.reference, position)
         else:
             point = self.point
@@ -49,14 +49,14 @@ class PtmExecution(Execution):
             name = exception_name(information.number)
             self.event(Exception_(self.offset(position), information.number, name, None, address))
             target = self.automaton.point_of(branch.reference)
-            self.set(target, self.rest._replace(reference=branch.reference, address_given=True))
+            self.set(target, self.addresses._replace(reference=branch.reference, address_given=True))
         if information is not None:
             self.set_context(position, information.non_secure, information.hyp)
 
     def update(self, reference: Reference, position: int) -> None:
         """Take a waypoint update: all up to an instruction ran (4.5.5)."""
-        point, rest = self.point, self.rest._replace(reference=reference)
-        self.set(point, rest)
+        point, addresses = self.point, self.addresses._replace(reference=reference)
+        self.set(point, addresses)
         if isinstance(point, UnknownPoint):
             self.stop(position)
             return
@@ -70,7 +70,7 @@ class PtmExecution(Execution):
             self._contradict(block.end, reference.address, position)
         else:
             self._ran(block, position)
-            self.set(self.automaton.point(block.end, block.isa), rest._replace(address_given=False))
+            self.set(self.automaton.point(block.end, block.isa), addresses._replace(address_given=False))
 
     def _follow(self, successor: Successor, atoms: int, position: int) -> None:
         self.follow(successor, position)

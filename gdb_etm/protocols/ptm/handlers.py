@@ -59,7 +59,7 @@ class PtmHandlers(Handlers[Kind]):
 
     def _on_branch(self, data: bytes, at: int, position: int) -> None:
         # Before the first I-sync packet there is nothing to read the address against.
-        reference = self._execution.rest.reference
+        reference = self._execution.addresses.reference
         if reference is None:
             return
         branch = read_branch(data, at, reference)
@@ -68,7 +68,7 @@ class PtmHandlers(Handlers[Kind]):
             self._count(read_count(data, branch.after), position)
 
     def _on_update(self, data: bytes, at: int, position: int) -> None:
-        reference = self._execution.rest.reference
+        reference = self._execution.addresses.reference
         if reference is not None:
             self._execution.update(read_update(data, at, reference), position)
 
@@ -84,7 +84,7 @@ class PtmHandlers(Handlers[Kind]):
         if sync.reason is Reason.PERIODIC and execution.is_synchronised:
             execution.arrive(sync.start, position)
             # What is on the return stack from before is not used (4.13).
-            execution.set(execution.point, execution.rest._replace(stack=()))
+            execution.set(execution.point, execution.addresses._replace(stack=()))
         else:
             execution.restart(sync.start)
 
