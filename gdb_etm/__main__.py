@@ -28,12 +28,12 @@ _LINES_AT_ONCE = 4096
 
 def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
     # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
-    from gdb_etm.protocols.registry import LANGUAGES
+    from gdb_etm.protocols.registry import PROTOCOLS
     from gdb_etm.session.programs import with_programs
     from gdb_etm.snapshot.reader import read_snapshot
 
     captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
-    decodable = [one for one in captures if any(source.protocol in LANGUAGES for source in one.sources)]
+    decodable = [one for one in captures if any(source.protocol in PROTOCOLS for source in one.sources)]
     return decodable or captures[:1]
 
 

@@ -28,7 +28,7 @@ def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
     histories = {}
     if record.has_program or session.images_for(record):
         for stream in streams:
-            if stream.language is not None and not stream.is_data:
+            if stream.reader is not None and not stream.is_data:
                 histories[stream.trace_id] = session.decode(record, stream.trace_id).history
     connection = session.connection if record.is_live else None
     holds = connection.trace.sink.size if connection is not None and connection.trace is not None else size

@@ -83,14 +83,14 @@ class Worth(NamedTuple):
 def spend(stream: SourceStream, advance: Advance) -> StreamBudget:
     """Count the packets of a stream by kinds."""
     words = "data" if stream.is_data else "instructions"
-    title = "%s %s" % (stream.source.protocol, words) if stream.language is not None else "not decoded"
-    language = stream.language
-    if language is None:
+    title = "%s %s" % (stream.source.protocol, words) if stream.reader is not None else "not decoded"
+    reader = stream.reader
+    if reader is None:
         return StreamBudget(stream.trace_id, title, len(stream.data), ())
-    of = language.data.packets if stream.is_data and language.data is not None else language.packets
+    of = reader.data.packets if stream.is_data and reader.data is not None else reader.packets
     packets: Dict[str, int] = Counter()
     sizes: Dict[str, int] = Counter()
-    for packet in of(language.config(stream.source), stream.data, stream.offset_of):
+    for packet in of(reader.config(stream.source), stream.data, stream.offset_of):
         packets[packet.name] += 1
         sizes[packet.name] += len(packet.raw)
         advance(len(packet.raw))

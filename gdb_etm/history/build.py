@@ -14,7 +14,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
-from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
+from gdb_etm.protocols.registry import PROTOCOLS, Config, Decoder, ProtocolReader
 
 # Called now and then with the number of bytes done since the last call; what it raises ends the work.
 Progress = Callable[[int], None]
@@ -34,9 +34,9 @@ class SourceStream(NamedTuple):
     is_data: bool = False
 
     @property
-    def language(self) -> Optional[Language]:
+    def reader(self) -> Optional[ProtocolReader]:
         """How it is read; None when it cannot be."""
-        return LANGUAGES.get(self.source.protocol)
+        return PROTOCOLS.get(self.source.protocol)
 
 
 def _same(position: int) -> int:
@@ -51,7 +51,7 @@ def streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[So
     :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
-    return [stream for stream in all_streams(capture, progress) if stream.language is not None]
+    return [stream for stream in all_streams(capture, progress) if stream.reader is not None]
 
 
 def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
@@ -60,22 +60,22 @@ def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> Lis
     :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
-    sources = [source for source in capture.sources if source.protocol in LANGUAGES]
+    sources = [source for source in capture.sources if source.protocol in PROTOCOLS]
     if not sources:
         found = ", ".join("%s (%s)" % (source.name, source.protocol) for source in capture.sources) or "none"
         raise CaptureError("%s has no trace source that can be decoded; it has %s" % (capture.name, found))
     if capture.format is BufferFormat.RAW:
-        trace_id = LANGUAGES[sources[0].protocol].config(sources[0]).trace_id
+        trace_id = PROTOCOLS[sources[0].protocol].config(sources[0]).trace_id
         return [SourceStream(sources[0], trace_id, capture.buffer, _same)]
     framed = _Framed(capture, progress)
     result = []
     for source in sources:
-        own_id = LANGUAGES[source.protocol].config(source).trace_id
+        own_id = PROTOCOLS[source.protocol].config(source).trace_id
         for one in (own_id, data_trace_id(source)):
             if one is not None and one in framed.streams:
                 result.append(framed.stream(source, one, one != own_id))
     known = {stream.trace_id for stream in result}
-    others = {_trace_id(source): source for source in capture.sources if source.protocol not in LANGUAGES}
+    others = {_trace_id(source): source for source in capture.sources if source.protocol not in PROTOCOLS}
     for trace_id in framed.streams:
         if trace_id not in known:
             result.append(framed.stream(others.get(trace_id, _NO_SOURCE), trace_id, False))
@@ -84,8 +84,8 @@ def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> Lis
 
 def data_trace_id(source: TraceSource) -> Optional[int]:
     """Give the trace ID of a source's data stream; None without one."""
-    language = LANGUAGES[source.protocol]
-    return language.data.trace_id(language.config(source)) if language.data is not None else None
+    reader = PROTOCOLS[source.protocol]
+    return reader.data.trace_id(reader.config(source)) if reader.data is not None else None
 
 
 _NO_SOURCE = TraceSource("", "of no source that the capture names", {}, None, ())
@@ -146,7 +146,7 @@ class DecoderCache:
         if decoder is None:
             # One program is debugged at a time: what was learned of an older one is dropped.
             self._decoders = {old: kept for old, kept in self._decoders.items() if old[2] == key[2]}
-            decoder = self._decoders[key] = LANGUAGES[protocol].decoder(config, program)
+            decoder = self._decoders[key] = PROTOCOLS[protocol].decoder(config, program)
         return decoder
 
     def drop(self, decoder: Decoder) -> None:
@@ -165,9 +165,9 @@ class StreamPart(NamedTuple):
     transfers: Optional[SourceStream] = None
 
     @property
-    def language(self) -> Language:
+    def reader(self) -> ProtocolReader:
         """How the unit's streams are read."""
-        return LANGUAGES[self.stream.source.protocol]
+        return PROTOCOLS[self.stream.source.protocol]
 
     @property
     def size(self) -> int:
@@ -195,14 +195,14 @@ def parts(
             others = [other for other in split if other.is_data and other.source is stream.source]
             if trace_id in (None, *(one.trace_id for one in (stream, *others))):
                 memory = program if program is not None else Program(stream.source.images)
-                config = LANGUAGES[stream.source.protocol].config(stream.source)
+                config = PROTOCOLS[stream.source.protocol].config(stream.source)
                 found.append(StreamPart(stream, config, memory, others[0] if others else None))
     return found
 
 
 def decode_part(part: StreamPart, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
     """Decode one unit's bytes."""
-    stream, data = part.stream, part.language.data
+    stream, data = part.stream, part.reader.data
     decoder = cache.get(stream.source.protocol, part.config, part.program)
     before = [gap for gap in stream.lost if not gap.offset]
     elements = []

@@ -12,7 +12,7 @@ from gdb_etm.history.columns import ColumnError, ColumnReader, Writer
 from gdb_etm.history.recording import read_recording, write_recording
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.recorder import Recorder, RunTable
-from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.protocols.registry import PROTOCOLS
 
 
 def write_errand(part: StreamPart) -> bytes:
@@ -52,9 +52,9 @@ def run_errand(errand: bytes, progress: Optional[Progress] = None) -> bytes:
     shifted = partial(add, _data_base(stream))
     others = [SourceStream(source, other, data.blob(), shifted, (), True) for other in data.column("Q")]
     data.end()
-    if source.protocol not in LANGUAGES:
+    if source.protocol not in PROTOCOLS:
         raise ColumnError("a part that cannot be decoded")
-    part = StreamPart(stream, LANGUAGES[source.protocol].config(source), Program(images), *others[:1])
+    part = StreamPart(stream, PROTOCOLS[source.protocol].config(source), Program(images), *others[:1])
     return write_recording(decode_part(part, DecoderCache(), progress))
 
 

@@ -17,7 +17,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
-from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.protocols.registry import PROTOCOLS
 
 # Entries from one stored instruction total to the next.
 _SPACING = 64
@@ -80,8 +80,8 @@ class ExecutionHistory:
         self.data_counts = recorder.data_counts
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
-        language = LANGUAGES.get(source.protocol)
-        self._tells_failures = language is not None and language.failures_end_ranges
+        reader = PROTOCOLS.get(source.protocol)
+        self._failures_end_ranges = reader is not None and reader.failures_end_ranges
         self._sums: Optional[array[int]] = None
         self._numbered: Optional[List[Tuple[int, Event]]] = None
 
@@ -156,7 +156,7 @@ class ExecutionHistory:
         :param number: Of the instruction.
         :returns: None when it is not conditional, or the trace does not say.
         """
-        if self._tells_failures:
+        if self._failures_end_ranges:
             return self._failed(number)
         if not self._outcomes:
             return None

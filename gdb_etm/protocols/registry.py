@@ -56,7 +56,7 @@ class DataStream(NamedTuple):
     elements: Callable[..., Sequence[Any]]
 
 
-class Language(NamedTuple):
+class ProtocolReader(NamedTuple):
     """How a protocol's streams are read."""
 
     # Reads a source's configuration; raises CaptureError when a register is missing.
@@ -77,15 +77,17 @@ def _transfers(config: Any) -> Tuple[bool, bool]:
     return config.data_addresses, config.data_values
 
 
-def _etmv3() -> Language:
+def _etmv3() -> ProtocolReader:
     from gdb_etm.protocols.etmv3.config import Etmv3Config
     from gdb_etm.protocols.etmv3.decoder import Decoder
     from gdb_etm.protocols.etmv3.listing import list_packets
 
-    return Language(Etmv3Config.from_source, Decoder, list_packets, failures_end_ranges=True, transfers=_transfers)
+    return ProtocolReader(
+        Etmv3Config.from_source, Decoder, list_packets, failures_end_ranges=True, transfers=_transfers
+    )
 
 
-def _etmv4() -> Language:
+def _etmv4() -> ProtocolReader:
     from gdb_etm.protocols.etmv4.config import Etmv4Config
     from gdb_etm.protocols.etmv4.decoder import Decoder
 
@@ -108,25 +110,25 @@ def _etmv4() -> Language:
         return config.data_trace_id if config.data_trace and config.data_trace_id != config.trace_id else None
 
     data = DataStream(data_id, data_packets, data_elements)
-    return Language(Etmv4Config.from_source, Decoder, packets, data, transfers=_transfers)
+    return ProtocolReader(Etmv4Config.from_source, Decoder, packets, data, transfers=_transfers)
 
 
-def _ptm() -> Language:
+def _ptm() -> ProtocolReader:
     from gdb_etm.protocols.ptm.config import PtmConfig
     from gdb_etm.protocols.ptm.decoder import Decoder
     from gdb_etm.protocols.ptm.listing import list_packets
 
-    return Language(PtmConfig.from_source, Decoder, list_packets)
+    return ProtocolReader(PtmConfig.from_source, Decoder, list_packets)
 
 
-class _Languages(Mapping[str, Language]):
+class _Protocols(Mapping[str, ProtocolReader]):
     # Imports a protocol when it is asked for: decoding a small capture takes less time than importing all of them.
 
-    def __init__(self, makers: Dict[str, Callable[[], Language]]) -> None:
+    def __init__(self, makers: Dict[str, Callable[[], ProtocolReader]]) -> None:
         self.__makers = makers
-        self.__made: Dict[str, Language] = {}
+        self.__made: Dict[str, ProtocolReader] = {}
 
-    def __getitem__(self, protocol: str) -> Language:
+    def __getitem__(self, protocol: str) -> ProtocolReader:
         if protocol not in self.__made:
             self.__made[protocol] = self.__makers[protocol]()
         return self.__made[protocol]
@@ -142,4 +144,4 @@ class _Languages(Mapping[str, Language]):
 
 
 # By :attr:`gdb_etm.capture.TraceSource.protocol`.
-LANGUAGES: Mapping[str, Language] = _Languages({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})
+PROTOCOLS: Mapping[str, ProtocolReader] = _Protocols({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})

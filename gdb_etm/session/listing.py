@@ -9,7 +9,7 @@ from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.history.store import Span, TracedInstruction
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
-from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger, SourceLine
 from gdb_etm.session.disassembler import ItBlocks, symbol_text
@@ -77,8 +77,8 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
 
 def traced_data(decoded: Decoded) -> TracedData:
     """Check whether addresses and values of loads and stores are traced."""
-    language = LANGUAGES[decoded.history.source.protocol]
-    return TracedData(*language.transfers(language.config(decoded.history.source)))
+    reader = PROTOCOLS[decoded.history.source.protocol]
+    return TracedData(*reader.transfers(reader.config(decoded.history.source)))
 
 
 def _timed(decoded: Decoded, shown: NumberRange, modifiers: str) -> Iterator[Timed]:

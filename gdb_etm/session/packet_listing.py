@@ -28,14 +28,14 @@ def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
 
 
 def _of(stream: SourceStream) -> Iterator[Row]:
-    language = stream.language
-    if language is None:
+    reader = stream.reader
+    if reader is None:
         words = "%s %s" % (plural(len(stream.data), "byte"), stream.source.protocol)
         if stream.source.name:
             words = "%s of %s (%s)" % (plural(len(stream.data), "byte"), stream.source.name, stream.source.protocol)
         return iter([(stream.trace_id, Packet(stream.offset_of(0), b"", "not decoded", words))])
-    config = language.config(stream.source)
-    of = language.data.packets if stream.is_data and language.data is not None else language.packets
+    config = reader.config(stream.source)
+    of = reader.data.packets if stream.is_data and reader.data is not None else reader.packets
     return ((stream.trace_id, packet) for packet in of(config, stream.data, stream.offset_of))
 
 

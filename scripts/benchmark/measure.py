@@ -21,13 +21,13 @@ def measure(path, again, history):
     """Decode a snapshot; return what it took."""
     begun = clock()
     from gdb_etm.history.build import DecoderCache, decode_parts, parts
-    from gdb_etm.protocols.registry import LANGUAGES
+    from gdb_etm.protocols.registry import PROTOCOLS
     from gdb_etm.snapshot.reader import read_snapshot
 
-    captures = [one for one in read_snapshot(path) if any(source.protocol in LANGUAGES for source in one.sources)]
+    captures = [one for one in read_snapshot(path) if any(source.protocol in PROTOCOLS for source in one.sources)]
     protocols = {source.protocol for capture in captures for source in capture.sources}
     for protocol in protocols:
-        LANGUAGES.get(protocol)  # is imported when it is asked for
+        PROTOCOLS.get(protocol)  # is imported when it is asked for
     read = clock()
     split = [parts(capture) for capture in captures]
     found = [part for one in split for part in one]

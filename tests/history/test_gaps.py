@@ -19,8 +19,8 @@ def repeated(name: str, trace_id: int) -> ExecutionHistory:
     """Decode a stream ten times in a row."""
     (capture,) = read_snapshot(capture_folder(name))
     (stream,) = [one for one in streams(capture) if one.trace_id == trace_id]
-    assert stream.language is not None
-    decoder = stream.language.decoder(stream.language.config(stream.source), Program(stream.source.images))
+    assert stream.reader is not None
+    decoder = stream.reader.decoder(stream.reader.config(stream.source), Program(stream.source.images))
     recorder = decoder.decode(bytes(stream.data) * 10, same)
     assert recorder.table.has_gaps
     return ExecutionHistory(recorder, stream.source, decoder.automaton.blocks, capture.end)

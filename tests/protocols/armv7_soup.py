@@ -15,7 +15,7 @@ from gdb_etm.protocols.packet import Packet
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.decoder import Decoder as PtmDecoder
 from gdb_etm.protocols.recorder import Recorder
-from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.protocols.registry import PROTOCOLS
 from tests.protocols.etmv3 import dice as etmv3_dice
 from tests.protocols.etmv3 import streams as etmv3
 from tests.protocols.etmv4.streams import Code, program, same
@@ -95,7 +95,7 @@ def decode(config: Config, memory: Program, data: bytes) -> Found:
 
 def packets(config: Config, data: bytes) -> List[Packet]:
     """List the packets of a stream."""
-    return list(LANGUAGES[protocol_of(config)].packets(config, data, same))
+    return list(PROTOCOLS[protocol_of(config)].packets(config, data, same))
 
 
 def packet_stream(config: Config, seed: int, count: int) -> bytes:

@@ -112,13 +112,13 @@ def damaged(data: bytes, choose: random.Random) -> bytes:
 
 
 def _check_stream(case: Case, stream: SourceStream, data: bytes) -> int:
-    language = stream.language
-    assert language is not None
-    config = language.config(stream.source)
+    reader = stream.reader
+    assert reader is not None
+    config = reader.config(stream.source)
     program = _program(case.capture, stream.source.name)
-    decoder = language.decoder(config, program)
+    decoder = reader.decoder(config, program)
     history = ExecutionHistory(decoder.decode(data, same), stream.source, decoder.automaton.blocks, BufferEnd.STARTED)
-    packets = list(language.packets(config, data, same))
+    packets = list(reader.packets(config, data, same))
     assert b"".join(packet.raw for packet in packets) == data
     elements = list(history.elements())
     assert all(0 <= offset <= len(data) for offset, _ in elements)

@@ -55,9 +55,9 @@ def test_same_packets(name: str) -> None:
                 raw = bytes(int(byte, 16) for byte in text.strip("[] ;").split())
                 expected.setdefault(int(trace_id, 16), []).append(raw)
     for stream in streams(read_capture(name)):
-        assert stream.language is not None
-        config = stream.language.config(stream.source)
-        found = list(stream.language.packets(config, stream.data, stream.offset_of))
+        assert stream.reader is not None
+        config = stream.reader.config(stream.source)
+        found = list(stream.reader.packets(config, stream.data, stream.offset_of))
         raws = [packet.raw for packet in found if packet.name != "not synchronised"]
         # OpenCSD says 0 of a buffer that is not formatted.
         assert raws == expected.pop(stream.trace_id if stream.trace_id in expected else 0)

@@ -13,7 +13,7 @@ from gdb_etm.capture import Core, TraceSource
 from gdb_etm.errors import CaptureError
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
@@ -70,7 +70,7 @@ def test_a_missing_register_is_named(protocol: str, registers: Dict[str, int]) -
     for name in registers:
         some = {one: value for one, value in registers.items() if one != name}
         with pytest.raises(CaptureError, match=name):
-            LANGUAGES[protocol].config(TraceSource("ETM_0", protocol, some, None, ()))
+            PROTOCOLS[protocol].config(TraceSource("ETM_0", protocol, some, None, ()))
 
 
 def test_the_core_tells_the_profile() -> None:
@@ -96,5 +96,5 @@ def test_the_core_tells_the_profile() -> None:
 )
 def test_units_of_captures(name: str, configs: List[object]) -> None:
     sources = read_snapshot(capture_folder(name))[0].sources
-    found = [LANGUAGES[one.protocol].config(one) for one in sources if one.protocol in ("etmv3", "ptm")]
+    found = [PROTOCOLS[one.protocol].config(one) for one in sources if one.protocol in ("etmv3", "ptm")]
     assert found == configs

@@ -90,8 +90,8 @@ def walked(seed: int) -> Recorded:
 def captured(name: str, trace_id: int) -> Recorded:
     """Take the first bytes of a stream of a real capture."""
     (found,) = [one for one in streams(read_snapshot(capture_folder(name))[0]) if one.trace_id == trace_id]
-    assert found.language is not None
-    return Recorded(found.language.config(found.source), Program(found.source.images), bytes(found.data[:3000]))
+    assert found.reader is not None
+    return Recorded(found.reader.config(found.source), Program(found.source.images), bytes(found.data[:3000]))
 
 
 def good(number: int) -> Recorded:
