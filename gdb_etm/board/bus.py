@@ -142,10 +142,10 @@ class Bus(DeviceBus):
 
         :raises BusFault: nothing is at the address.
         """
-        place = self.memory(address, size)
-        if place is None:
+        found = self.memory(address, size)
+        if found is None:
             return super().read(address, size)
-        memory, offset = place
+        memory, offset = found
         return int.from_bytes(memory[offset : offset + size], "little")
 
     def write(self, address: int, size: int, value: int) -> None:
@@ -153,9 +153,9 @@ class Bus(DeviceBus):
 
         :raises BusFault: nothing is at the address.
         """
-        place = self.memory(address, size)
-        if place is None:
+        found = self.memory(address, size)
+        if found is None:
             super().write(address, size, value)
             return
-        memory, offset = place
+        memory, offset = found
         memory[offset : offset + size] = value.to_bytes(size, "little")

@@ -1,4 +1,7 @@
-"""Who hears what a core does, in execution order: the machine around it, and through that the trace unit."""
+"""Listeners of a core, in execution order.
+
+The machine around it listens, and passes what it hears to the trace unit.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from gdb_etm.board.accesses import Accesses, BusAccess
 
 
 class CoreListener(Protocol):
-    """Who hears what any core does; the machine's lock is held during each call."""
+    """Listener of any core; each call holds the machine's lock."""
 
     def debug_entry(self, pc: int) -> None:
         """Take a halt: `pc` is the next instruction to execute."""
 
     def debug_exit(self, pc: int) -> None:
-        """Take the end of a halt: `pc` is the next instruction to execute."""
+        """Take the end of a halt: `pc` is the next instruction."""
 
 
 class CortexMListener(CoreListener, Protocol):
     """Who hears what a Cortex-M does."""
 
     def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
-        """Take completed instructions in order, those of an IT block whose condition failed included.
+        """Take completed instructions in order, failed ones of IT blocks included.
 
         :param accesses: What they loaded and stored, by index in ``addresses``, while the engine watches that.
         :param failed: Indices in ``addresses`` of those whose condition failed, while the engine watches that.
@@ -37,17 +40,25 @@ class CortexMListener(CoreListener, Protocol):
         """
 
     def exception_return(self, popped: Sequence[BusAccess]) -> None:
-        """Take an exception return; the instruction that loaded EXC_RETURN was the last one executed.
+        """Take an exception return.
+
+        The instruction that loaded EXC_RETURN was the last one executed.
 
         :param popped: What it loaded from the stack.
         """
 
     def lockup(self, address: int) -> None:
-        """Take an entry to lockup; `address` is as for an exception's return address."""
+        """Take an entry to lockup.
+
+        `address` is as for an exception's return address.
+        """
 
 
 class CortexAListener(CoreListener, Protocol):
-    """Who hears what a Cortex-A does; addresses of T32 code have bit 0 set."""
+    """Listener of a Cortex-A.
+
+    Addresses of T32 code have bit 0 set.
+    """
 
     def executed(self, addresses: Sequence[int]) -> None:
         """Take completed instructions in order, those whose condition failed included."""

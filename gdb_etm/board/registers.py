@@ -76,10 +76,10 @@ class RegisterWatch(Hooks):
         self._buffer = (ctypes.c_uint32 * len(self.names))()
         start = ctypes.addressof(self._buffer)
         words = len(registers.words)
-        places = [start + 4 * index for index in range(words)]
-        places += [start + 4 * words + 8 * index for index in range(len(registers.pairs))]
+        addresses = [start + 4 * index for index in range(words)]
+        addresses += [start + 4 * words + 8 * index for index in range(len(registers.pairs))]
         self._numbers = (ctypes.c_int * len(numbers))(*numbers)
-        self._places = (ctypes.c_void_p * len(numbers))(*places)
+        self._addresses = (ctypes.c_void_p * len(numbers))(*addresses)
         self._passed: List[Tuple[int, State]] = []
         self._complete: List[State] = []
 
@@ -91,7 +91,7 @@ class RegisterWatch(Hooks):
         """Return the registers as they are; None while nobody wants them."""
         if not self.wanted:
             return None
-        _read_batch(self._uc._uch, self._numbers, self._places, len(self._numbers))
+        _read_batch(self._uc._uch, self._numbers, self._addresses, len(self._numbers))
         return bytes(self._buffer)
 
     def complete(self, executed: Sequence[int]) -> None:
@@ -115,7 +115,7 @@ class RegisterWatch(Hooks):
         return taken
 
     def _on_instruction(self, uc: Any, address: int, size: int, data: Any) -> None:
-        _read_batch(uc._uch, self._numbers, self._places, len(self._numbers))
+        _read_batch(uc._uch, self._numbers, self._addresses, len(self._numbers))
         self._passed.append((address, bytes(self._buffer)))
 
 

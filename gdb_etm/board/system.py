@@ -130,9 +130,9 @@ class System(Generic[C, L]):
         :raises BusFault: part of the range is not there.
         """
         with self.turn():
-            place = self.bus.memory(address, length)
-            if place is not None:
-                memory, offset = place
+            found = self.bus.memory(address, length)
+            if found is not None:
+                memory, offset = found
                 return bytes(memory[offset : offset + length])
             return bytes(self.bus.read(address + index, 1) for index in range(length))
 
@@ -249,8 +249,8 @@ def load_elf(bus: Bus, path: str) -> None:
     if machine != "EM_ARM":
         raise ValueError("%s: not a program for Arm" % path)
     for address, data in segments:
-        place = bus.memory(address, len(data))
-        if place is None:
+        found = bus.memory(address, len(data))
+        if found is None:
             raise ValueError("%s: nothing at 0x%08x to load a segment of %d bytes into" % (path, address, len(data)))
-        memory, offset = place
+        memory, offset = found
         memory[offset : offset + len(data)] = data

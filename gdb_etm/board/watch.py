@@ -64,9 +64,9 @@ class AccessWatch(Hooks):
 
     def _on_access(self, uc: Any, kind: int, address: int, size: int, value: int, _data: Any) -> None:
         store = kind == const.UC_MEM_WRITE
-        place = self._bus.memory(address, size)
-        if place is not None:
-            memory, offset = place
+        found = self._bus.memory(address, size)
+        if found is not None:
+            memory, offset = found
             if store and memory is self._bus.flash:
                 return  # it faults
             if not store:

@@ -55,17 +55,17 @@ def read_recording(data: bytes, recorder: Recorder, before: Sequence[Event], off
     recorder.order.extend(found.column(recorder.order.typecode, len(recorder.table.runs)))
     recorder.marks.extend(found.column(recorder.marks.typecode, len(recorder.order)))
     recorder.mark_positions.extend(found.column(recorder.mark_positions.typecode))
-    places = found.column(recorder.event_entries.typecode, len(recorder.order) + 1)
+    entries = found.column(recorder.event_entries.typecode, len(recorder.order) + 1)
     recorder.events += before
     recorder.events += read_events(found, offset_of)
     recorder.event_entries.extend([0] * len(before))
-    recorder.event_entries.extend(places)
+    recorder.event_entries.extend(entries)
     if recorder.order and not (recorder.marks and recorder.marks[0] == 0):
         raise ColumnError("the first entry has no position")
     if len(recorder.marks) != len(recorder.mark_positions) or len(recorder.events) != len(recorder.event_entries):
         raise ColumnError("columns differ in length")
-    for column in (places, recorder.marks):
-        if any(after < place for place, after in zip(column, column[1:])):
+    for column in (entries, recorder.marks):
+        if any(after < before for before, after in zip(column, column[1:])):
             raise ColumnError("a column is out of order")
     recorder.transfers.update(_read_transfers(found, len(recorder.order), offset_of))
     moved = _read_transfers(found, len(recorder.events) - len(before), offset_of)
@@ -110,11 +110,11 @@ def _read_runs(data: ColumnReader, table: RunTable) -> None:
     positions = data.column("q")
     chains = list(_read_groups(data, len(lengths)))
     counts = data.column("I")
-    places, distances, events = data.column("I"), data.column("q"), list(read_events(data, _same))
-    foreseen = [Foreseen(*row) for row in zip(places, distances, events)]
+    entries, distances, events = data.column("I"), data.column("q"), list(read_events(data, _same))
+    foreseen = [Foreseen(*row) for row in zip(entries, distances, events)]
     if not len(lengths) == len(numbers) == len(chains) == len(counts):
         raise ColumnError("columns differ in length")
-    if sum(map(len, numbers)) != len(positions) or not sum(counts) == len(places) == len(distances) == len(events):
+    if sum(map(len, numbers)) != len(positions) or not sum(counts) == len(entries) == len(distances) == len(events):
         raise ColumnError("columns differ in length")
     ends = accumulate(map(len, numbers))
     event_ends = accumulate(counts)
@@ -206,7 +206,7 @@ def _transfer(
 
 def _write_outcomes(out: Writer, outcomes: Dict[int, Outcomes]) -> None:
     out.column("Q", outcomes)
-    _write_groups(out, [[place << 1 | passed for place, passed in found] for found in outcomes.values()])
+    _write_groups(out, [[index << 1 | passed for index, passed in found] for found in outcomes.values()])
 
 
 def _read_outcomes(data: ColumnReader, below: int) -> List[Tuple[int, Outcomes]]:

@@ -37,8 +37,8 @@ def missed_text(missed: Sequence[Missed]) -> str:
         texts.append("%s to addresses that are not known" % plural(unknown, "access", "accesses"))
     if unseen:
         texts.append("%s whose accesses are not worked out" % plural(unseen, "instruction"))
-    places = sorted({"0x%08x" % one.address for one in missed})
-    return "on the way: %s; they may have been to %s" % (", ".join(texts), " or ".join(places))
+    addresses = sorted({"0x%08x" % one.address for one in missed})
+    return "on the way: %s; they may have been to %s" % (", ".join(texts), " or ".join(addresses))
 
 
 def stop_text(replay: Replay, stop: Stopped) -> str:

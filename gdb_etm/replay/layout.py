@@ -67,15 +67,15 @@ class RegisterLayout:
         Values that are not available are left out.
         """
         found = {}
-        place = 0
+        at = 0
         for register in self.registers:
-            digits = packet[place : place + register.bits // 4]
-            place += register.bits // 4
+            digits = packet[at : at + register.bits // 4]
+            at += register.bits // 4
             try:
                 found[register.name] = int.from_bytes(bytes.fromhex(digits), "little")
             except ValueError:
                 pass  # "xx": the server does not have it
-            if place > len(packet):
+            if at > len(packet):
                 found.pop(register.name, None)
         return found
 

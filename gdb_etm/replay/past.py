@@ -304,8 +304,8 @@ class RecoveredPast(FlowPast):
 
     def _status(self, number: int, known: int) -> int:
         # The instruction set, with the flags that are known.
-        for flag, place in _FLAGS:
+        for flag, bit in _FLAGS:
             value = self._recovery.register(number, flag)
             if value.value is not None and value.tier <= self._reliance.limit:
-                known |= (value.value & 1) << place
+                known |= (value.value & 1) << bit
         return known

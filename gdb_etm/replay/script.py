@@ -30,9 +30,9 @@ class Script:
         self._history = history
         self._known: Dict[int, List[Tuple[List[Step], int]]] = {}
         self._parts: Dict[int, Tuple[List[Step], int]] = {}
-        placed = [(place, event) for place, event in history.entry_events() if isinstance(event, _MATTERS)]
+        placed = [(entry, event) for entry, event in history.entry_events() if isinstance(event, _MATTERS)]
         # For each of the events how many entries of the history's order come before it.
-        self.places = [place for place, _ in placed]
+        self.event_entries = [entry for entry, _ in placed]
         # Exceptions, returns from them, and gaps between entries.
         self.events = [event for _, event in placed]
 

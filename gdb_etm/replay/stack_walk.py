@@ -175,12 +175,12 @@ class StackWalk:
         """
         history, script = self._facts.history, self._facts.script
         order, events = history.order, script.events
-        at = bisect_left(script.places, entry)
+        at = bisect_left(script.event_entries, entry)
         while number <= stop:
             if self._learns and number >= self._marked + _CHECKPOINT_INTERVAL and not self._returning:
                 self._marked = number
                 self._facts.mark(entry, number, self.state)
-            while at < len(events) and script.places[at] <= entry:
+            while at < len(events) and script.event_entries[at] <= entry:
                 self._event(events[at], number)
                 at += 1
             if entry == len(order):

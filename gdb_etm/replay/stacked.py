@@ -46,8 +46,8 @@ class Stacked:
         """Give the status word at an address; None where it is unknown."""
         if address & 3:
             return None
-        for place, exception in self._places(number):
-            if place != address:
+        for at, exception in self._status_words(number):
+            if at != address:
                 continue
             values = self._memory(number, address, 4)
             known = sum(value.known << 8 * index for index, value in enumerate(values))
@@ -59,19 +59,19 @@ class Stacked:
 
     def is_status(self, number: int, address: int) -> bool:
         """Tell whether there is a status word at an address."""
-        return any(place == address for place, _ in self._places(number))
+        return any(at == address for at, _ in self._status_words(number))
 
-    def _places(self, number: int) -> List[Tuple[int, int]]:
+    def _status_words(self, number: int) -> List[Tuple[int, int]]:
         if self._found[0] != number:
             if self._interruptions is None:
                 self._interruptions = Interruptions(self._path)
             handlers = self._interruptions.active(number)
             outer: List[Optional[Handler]] = [*handlers[1:], None]
-            found = (self._place(*pair) for pair in zip(handlers, outer))
-            self._found = number, [place for place in found if place is not None]
+            found = (self._status_word(*pair) for pair in zip(handlers, outer))
+            self._found = number, [word for word in found if word is not None]
         return self._found[1]
 
-    def _place(self, handler: Handler, outer: Optional[Handler]) -> Optional[Tuple[int, int]]:
+    def _status_word(self, handler: Handler, outer: Optional[Handler]) -> Optional[Tuple[int, int]]:
         code = self._registers(handler.first, "lr")
         if code is None or code >> 24 != 0xFF:
             return None

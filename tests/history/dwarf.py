@@ -1,4 +1,6 @@
-"""Line tables and functions by pyelftools, arranged as by GDB.
+"""Line tables, functions and inlined functions, merged as GDB's versions do.
+
+Read by pyelftools.
 
 GDB 18 also takes a last statement without code of its own to an inlined function, with the code of its caller behind
 it.  That is left out.

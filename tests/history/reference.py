@@ -1,4 +1,6 @@
-"""GDB's rules of stepping, applied to each executed instruction.
+"""GDB's rules of stepping, applied plainly, one instruction after the other.
+
+They go over everything that the board executed.
 
 Written apart from ``gdb_etm.history``, of which it shares only the symbol tables' values.  The stack is a shadow
 stack that calls, returns (as Capstone sees them), exceptions and the process stack pointer drive.

@@ -1,6 +1,7 @@
-"""Vectors worked by hand from the specification: cycles and timestamps.
+"""Vectors worked by hand from the specification: cycle counts and timestamps.
 
-5.2.14 L7831-7912, 5.2.16 L7958-7984, table A-8 L19405-19425. Property test: a listing from anywhere shows the same.
+5.2.14 L7831-7912, 5.2.16 L7958-7984, table A-8 L19405-19425: what each of them belongs to, and the total.  Property
+test: a listing from anywhere on gives the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Differential run against GDB's own ``record full``, stop by stop.
+"""Differential run against GDB's ``record full``, stop by stop.
+
+The same commands on a program in QEMU.
 
 GDB 13 does not record all of Thumb code's pushes, so in the past it sometimes sees wrong callers, and misses a
 return.  Stops are compared where it sees the same stack as the cursor.

@@ -67,9 +67,9 @@ def part(entries: List[Entry], first: int, last: int) -> List[Union[TracedInstru
 
 
 def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> ExecutionHistory:
-    """Make a history; a number is an event, a list a run.
+    """Make a history of events and runs.
 
-    A run has legs, each of ranges (index of instruction, count).
+    A number is an event, a list is a run of legs, each of ranges (index of instruction, count).
     """
     recorder = Recorder(RunTable(), same)
     position = 0

@@ -1,4 +1,4 @@
-"""Worked by hand: both streams of a unit in one buffer.
+"""A unit's two streams in one buffer: instructions and their accesses.
 
 Evidence: vectors worked by hand from the specification, packet by packet (6.4, 6.5) and transfer by transfer (F.2); for
 arbitrary bytes a property test.

@@ -55,7 +55,9 @@ def run(commands: Sequence[str], source: bool = True) -> str:
 
 
 def walk(elf: str, until: Sequence[str], script: Sequence[str], folder: Path) -> List[List[str]]:
-    """Run a script with GDB's own commands and with the plug-in's.
+    """Play a script with GDB's own commands, and with the plug-in's.
+
+    Both begin at the same instruction.
 
     :param until: Commands that let the program run to where the script begins.
     :returns: For each command its name, where it began, where GDB and where the plug-in stopped, and if both could.

@@ -1,4 +1,6 @@
-"""Hostile and damaged clients of the servers, and their invariants.
+"""Damaged and hostile clients: what they send, and what must hold.
+
+Everybody is answered, nobody fails.
 
 For the tests, and for longer runs of scripts/fuzz.
 """

@@ -1,4 +1,6 @@
-"""Property tests with real pyOCD: hostile clients of all servers.
+"""Property tests with real pyOCD on m33: hostile and damaged clients.
+
+Clients of all our servers, a short run of each.
 
 ``scripts/fuzz`` runs more of them.
 """

@@ -1,4 +1,6 @@
-"""Real GDB over MI: each command with --reverse.
+"""Real GDB over MI, as an IDE drives it, with --reverse.
+
+Every command, on the simulated board and on a snapshot.
 
 Single steps are held against the board's truth.  Ref: Debugging with GDB, 27.13 "GDB/MI Program Execution", 27.23
 "-list-target-features".

@@ -35,9 +35,9 @@ end
 
 
 def truth(path: Path) -> Tuple[List[int], Dict[int, Tuple[int, int]]]:
-    """Read the executed addresses, and the origins of exceptions.
+    """Read the executed addresses, and the exceptions' return addresses.
 
-    These are by the index of a handler's first instruction.
+    The latter by the index of a handler's first instruction.
     """
     ran: List[int] = []
     before: Dict[int, Tuple[int, int]] = {}
