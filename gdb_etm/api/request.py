@@ -77,15 +77,15 @@ class EventRequest(NamedTuple):
     trigger_position: Optional[int] = None
 
 
-class Own(NamedTuple):
-    """What a script has put among the session's events and filters."""
+class ScriptRules(NamedTuple):
+    """Numbers of the rules, counters and filters that a script added."""
 
     reactions: Tuple[int, ...] = ()
     counters: Tuple[int, ...] = ()
     filters: Tuple[int, ...] = ()
 
 
-def with_asked(session: DebugSession, own: Own, asked: EventRequest) -> Tuple[EventSettings, Own]:
+def with_events(session: DebugSession, own: ScriptRules, asked: EventRequest) -> Tuple[EventSettings, ScriptRules]:
     """Put a script's events among the session's, replacing its earlier ones.
 
     :returns: All events, and which of them are the script's.
@@ -105,7 +105,7 @@ def with_asked(session: DebugSession, own: Own, asked: EventRequest) -> Tuple[Ev
         first_state=_or(asked.first_state, now.first_state),
         position=_or(asked.trigger_position, now.position),
     )
-    return events, Own(tuple(each.number for each in reactions[kept:]), numbers)
+    return events, ScriptRules(tuple(each.number for each in reactions[kept:]), numbers)
 
 
 def _number(counter: Counter) -> int:

@@ -8,7 +8,17 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 from gdb_etm.api.capture import Capture
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
-from gdb_etm.api.request import EventRequest, Location, Own, Places, Variables, addresses, ranges, variables, with_asked
+from gdb_etm.api.request import (
+    EventRequest,
+    Location,
+    Places,
+    ScriptRules,
+    Variables,
+    addresses,
+    ranges,
+    variables,
+    with_events,
+)
 from gdb_etm.api.target import Runner
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import command_named
@@ -48,7 +58,7 @@ class Session:
         self._session = session
         self._runner = runner
         self._request = TraceRequest()
-        self._own = Own()
+        self._own = ScriptRules()
 
     def __enter__(self) -> Session:
         return self
@@ -194,7 +204,7 @@ class Session:
             conditional=conditional,
             q_elements=q_elements,
         )
-        events, own = with_asked(session, self._own, EventRequest(on, counters, first_state, trigger_position))
+        events, own = with_events(session, self._own, EventRequest(on, counters, first_state, trigger_position))
         kept, numbers = session.filters.with_texts(filters, locations, self._own.filters)
         before, session.events.now, undo = session.events.now, events, session.filters.keep(kept)
         try:

@@ -56,7 +56,7 @@ class Histories:
         """
         record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
         self._session.captures.clear()
-        # The one before goes: megabytes that refer to each other, for which Python seldom looks.
+        # The history before it is garbage now: megabytes in cycles, which Python collects seldom.
         gc.collect()
         decoded = self._session.decode(record)
         anchored = known._replace(end=_HaltAnchor(halt, known.end))
@@ -202,8 +202,8 @@ class TracingSource:
                 self._tell("the trace unit could not be put back: %s" % error)
 
 
-class HandedSource:
-    """What the plug-in has drained and handed over."""
+class PluginSource:
+    """Source of the captures that the plug-in drained and handed over."""
 
     def __init__(self) -> None:
         # Whether GDB looks at the past.

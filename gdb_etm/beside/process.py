@@ -12,7 +12,7 @@ from typing import Callable, List, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
-from gdb_etm.beside.histories import HandedSource
+from gdb_etm.beside.histories import PluginSource
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.packets import InputKind, Item
@@ -28,8 +28,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return server.main(argv, HistoryFront())
 
 
-class _Here:
-    # pyOCD's server as the proxy sees it: in this very process.
+class _LocalServer:
+    # pyOCD's server in this process, as the proxy calls it.
 
     def __init__(self) -> None:
         self.ask_pyocd: Callable[[bytes], bytes] = lambda data: b""
@@ -45,12 +45,12 @@ class _Here:
         pass  # pyOCD looks for interrupts itself while the target runs
 
 
-class _Between:
+class _GdbProxy:
     # One GDB's conversation.
 
-    def __init__(self, source: HandedSource) -> None:
+    def __init__(self, source: PluginSource) -> None:
         self._source = source
-        self._server = _Here()
+        self._server = _LocalServer()
         self._proxy: Optional[Proxy] = None
 
     def leaves_alone(self, data: bytes) -> bool:
@@ -92,14 +92,14 @@ class HistoryFront:
     """
 
     def __init__(self) -> None:
-        self._source = HandedSource()
+        self._source = PluginSource()
         self._received = bytearray()
         # When the run began.
         self._memory: List[MemoryImage] = []
 
-    def between(self) -> _Between:
-        """Make who stands there."""
-        return _Between(self._source)
+    def between(self) -> _GdbProxy:
+        """Make a proxy for one GDB."""
+        return _GdbProxy(self._source)
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:

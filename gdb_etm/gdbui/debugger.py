@@ -221,8 +221,7 @@ class GdbDebugger:
     def _function_of(self, block: gdb.Block) -> Function:
         key = int(block.start), int(block.end), str(block.function.print_name)
         if key not in self._functions:
-            # Of a function in several parts the first need not be where it is entered.  Assemblers leave the T32 state
-            # in bit 0.
+            # The first part of a function need not hold its entry.  Assemblers leave the T32 state in bit 0.
             value = block.function.value().address
             state = block.start & 1
             start = int(value) & ~1 if value is not None else int(block.start) - state
@@ -230,7 +229,7 @@ class GdbDebugger:
         return self._functions[key]
 
     def _as_named(self, function: Function) -> Function:
-        # As GDB writes the name, and of several the one that it takes where there is no debug information.
+        # The name as GDB writes it; of several, the one that GDB takes without debug information.
         is_plain = self.there.is_hiding and not function.name.startswith("_Z")
         if function not in self._named:
             found = None if is_plain else minimal_symbol(function.start)

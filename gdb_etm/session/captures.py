@@ -58,7 +58,7 @@ class Decoded:
         self.functions_shown: Optional[NumberRange] = None
         # The user's walk through it, see :mod:`gdb_etm.session.past`.
         self.walk: Optional[Walk] = None
-        # Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.past`.
+        # Its recovery, as it was asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[CycleClock] = None

@@ -160,7 +160,7 @@ def _wrong_programs(files: Iterable[str], name: str) -> Iterator[str]:
 
 
 def _check(request: ConnectRequest) -> None:
-    # What belongs to one way of connecting means nothing to another.
+    # Refuses the options of another way of connecting.
     where = request.where
     address = _ADDRESS.match(where)
     if where and where not in (*BOARDS, OWN) and not address:

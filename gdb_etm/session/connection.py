@@ -27,7 +27,7 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionState
 
-# Values of many instructions may be to be worked out.
+# The process may have to recover the values of many instructions.
 _RELY_SECONDS = 60.0
 
 
@@ -65,7 +65,7 @@ class TargetConnection:
         self.failure: Optional[EtmError] = None
         # What is known of the chip beyond its registers; None: nothing.
         self.profile: Optional[Profile] = None
-        # What the first ROM tables say which chip it is, where a profile was looked for by that.
+        # The chip's IDs from its first ROM tables, if a profile was looked for by ID.
         self.part_ids: List[PartId] = []
         self._vendor: Optional[Vendor] = None
         self._runs: Optional[int] = None

@@ -49,19 +49,19 @@ def decode_together(
     :param most: How many parts may be decoded at the same time.
     :returns: The recordings in the order of the parts.
     """
-    crew = _Crew(todo, cache, python, most, progress if progress is not None else lambda size: None)
+    pool = _Pool(todo, cache, python, most, progress if progress is not None else lambda size: None)
     collecting = gc.isenabled()
     gc.disable()  # a recording is many objects, none of which becomes garbage here
     try:
-        return crew.run()
+        return pool.run()
     finally:
-        crew.end()
+        pool.end()
         if collecting:
             gc.enable()
 
 
 class _Worker:
-    # One process and what it has said so far.
+    # A process, and what was received from it.
 
     def __init__(self, python: str, part: StreamPart) -> None:
         self.recorder: Optional[Recorder] = None
@@ -93,7 +93,7 @@ class _Worker:
         pipe.close()
 
     def receive(self) -> int:
-        # Takes what has come; gives the number of bytes that were decoded meanwhile.
+        # Reads what has come; gives the number of bytes that were decoded meanwhile.
         came = os.read(self.fileno(), _PIECE)
         if not came:
             raise ColumnError("the process ended early")
@@ -122,8 +122,8 @@ class _Worker:
         self._popen.wait()
 
 
-class _Crew:
-    # Who decodes what: the biggest part that is left, here or by a process, so that none is left over at the end.
+class _Pool:
+    # Assigns the parts, the biggest first, to this process and to the workers; so all end at about the same time.
 
     def __init__(
         self, todo: Sequence[StreamPart], cache: DecoderCache, python: str, most: int, progress: Progress
@@ -158,7 +158,7 @@ class _Crew:
         self._look(0)
 
     def _look(self, seconds: Optional[float]) -> None:
-        # Gives work to those who have none, and takes what they have done.
+        # Starts workers while parts are left, and collects their results.
         while self._waiting and len(self._workers) < self._most:
             self._start(self._waiting.pop())
         for key, _ in self._selector.select(seconds) if self._workers else ():

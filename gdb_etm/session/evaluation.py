@@ -27,7 +27,7 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 from gdb_etm.views.values import mark
 
-# Each finds more memory that is not known; a list whose links are not known ends at the first.
+# Each round finds more unknown memory; a list with unknown links ends at the first.
 _ROUNDS = 200
 _NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
 # How print counts: the numbers are the second GDB's own.

@@ -32,7 +32,7 @@ from gdb_etm.sockets.listener import listen_privately
 # More than any command takes: what is slow is done before.
 _SECONDS = 20.0
 _NAME = "the second GDB, which prints values of the past,"
-# Bytes that are read of what it says on standard error.
+# Bytes that are read of its standard error.
 _LARGEST_ERROR = 1 << 16
 _EMPTY = frozenset(("DEBUGINFOD_URLS", "GDBHISTFILE"))
 _SETTINGS = (
@@ -192,7 +192,7 @@ class SecondGdb:
             raise
 
     def _ended(self) -> str:
-        # It says on its last line why, if it does.
+        # The last line of its standard error may give the reason.
         self._errors.seek(0)
         said = self._errors.read(_LARGEST_ERROR).decode("utf-8", "replace").split("\n")
         why = next((": " + line.strip() for line in reversed(said) if line.strip()), "")

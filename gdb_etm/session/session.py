@@ -46,7 +46,7 @@ class DebugSession:
         self._meter = meter if meter is not None else Meter()
         # Values of ``set etm`` by name; what is absent has its default.
         self.settings: Dict[str, str] = {}
-        # Called when one of them was changed by other means than the debugger's.
+        # Called when a setting was changed by other means than the debugger's commands.
         self.on_setting: Callable[[str], None] = lambda name: None
         # The connection to a target with trace; None without one.
         self.connection: Optional[TargetConnection] = None
@@ -64,7 +64,7 @@ class DebugSession:
         self.filters = FilterSet()
         # What the trace unit does when events happen.
         self.events = EventSet()
-        # What was wished at the last ``etm start``.
+        # The request of the last ``etm start``.
         self.request = TraceRequest()
         # The debugger's connection to a snapshot that is replayed, as it describes it; None without one.
         self.replays: Optional[str] = None
@@ -120,7 +120,7 @@ class DebugSession:
         self.current.anchored = anchored_of(capture)
         self.captures.append(self.current)
         if self._taken % KEPT == 0:
-            # What was made of a capture refers to itself in many ways, and Python seldom looks for such old things.
+            # A decoded capture holds many reference cycles, which Python collects seldom when they are old.
             gc.collect()
         return self.current
 
@@ -239,7 +239,7 @@ class DebugSession:
         if self.connection is None or not self.connection.is_tracing:
             return
         if not self.connection.has_run():
-            # GDB went through the past; the core is halted where it was.
+            # GDB moved through the past; the core has not run.
             if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
                 self.captures[-1].anchored.end.stay(self.connection)
             return

@@ -13,7 +13,7 @@ import pytest
 
 from gdb_etm.history.build import DecoderCache, StreamPart, decode_parts, parts
 from gdb_etm.protocols.recorder import Recorder
-from gdb_etm.session import decode_pool as crew
+from gdb_etm.session import decode_pool
 from gdb_etm.session.decode_pool import decode_together
 from gdb_etm.session.decoding import decode_capture
 from gdb_etm.session.progress import Meter
@@ -41,7 +41,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         found.append(process.pid)
         return process
 
-    monkeypatch.setattr(crew.subprocess, "Popen", popen)
+    monkeypatch.setattr(decode_pool.subprocess, "Popen", popen)
     return found
 
 
