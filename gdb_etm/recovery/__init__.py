@@ -2,7 +2,7 @@
 
 The facts are the executed instructions, the program, and the state of the halted core.
 
-Executed instructions are one straight line of code, so each write of a register or of memory gets a variable of its own
+Executed instructions are one long basic block, so each write of a register or of memory gets a variable of its own
 (static single assignment).  Instructions, loads and calls become constraints between variables.  What is known of the
 halted core, of constants and of branches that were taken goes through these constraints in both directions, by a
 worklist, until nothing more follows.  Each variable's domain is known bits, an interval, and differences from others

@@ -34,7 +34,7 @@ class Known(NamedTuple):
     tier: Tier
 
 
-class Unplaced(NamedTuple):
+class UnresolvedStore(NamedTuple):
     """A store of the newer piece whose address is unknown."""
 
     # In bytes; 0 for what may have written anywhere.
@@ -56,7 +56,7 @@ class Unplaced(NamedTuple):
             return True
         if self.span + self.size <= MASK and (byte - self.low) & MASK >= self.span + self.size:
             return False
-        return any(not (place ^ self.bits) & self.mask for place in range(byte - self.size + 1, byte + 1))
+        return any(not (start ^ self.bits) & self.mask for start in range(byte - self.size + 1, byte + 1))
 
 
 class Border:
@@ -85,7 +85,7 @@ class Border:
         distrust: Distrust,
         slots: Mapping[int, Known],
         words: Mapping[int, Tuple[Byte, ...]],
-        stores: Optional[Sequence[Unplaced]],
+        stores: Optional[Sequence[UnresolvedStore]],
         missed: Tier,
         later: Reader,
         readable: Callable[[int], bool],
@@ -124,8 +124,8 @@ class Border:
         def read(address: int) -> Optional[int]:
             if address not in known:
                 found = [self.byte(address + index) for index in range(4)]
-                told = [one[0] for one in found if one is not None and one[1] <= limit]
-                known[address] = int.from_bytes(bytes(told), "little") if len(told) == 4 else None
+                values = [one[0] for one in found if one is not None and one[1] <= limit]
+                known[address] = int.from_bytes(bytes(values), "little") if len(values) == 4 else None
             return known[address]
 
         known: Dict[int, Optional[int]] = {}

@@ -30,9 +30,9 @@ class Distrust(NamedTuple):
 class Claims:
     """Facts about the program that assumptions claim.
 
-    :param assumptions: About the line.
+    :param assumptions: About the segment.
     :param entered: Gives the address of the function that a call enters, by the call's number; 0 if unknown.
-    :param address: Gives the address of an instruction; 0 if it is not in the line.
+    :param address: Gives the address of an instruction; 0 if it is not in the segment.
     """
 
     def __init__(self, assumptions: Assumptions, entered: Callable[[int], int], address: Callable[[int], int]) -> None:

@@ -26,7 +26,7 @@ _MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 class Explanations:
     """Explains the variables of a segment.
 
-    :param solution: The stretch.
+    :param solution: The segment.
     """
 
     def __init__(self, solution: Solution) -> None:
@@ -71,7 +71,7 @@ class Explanations:
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
         if kind in (ConstraintKind.LINK, ConstraintKind.GUESS, ConstraintKind.OWNED, ConstraintKind.BELOW):
             return self._link(constraint)
-        if kind == ConstraintKind.LEFT:
+        if kind == ConstraintKind.MAY_ALIAS:
             return self._left(constraint)
         if kind == ConstraintKind.LIMIT:
             low, _ = self._domain.interval(constraint[3])
@@ -86,8 +86,8 @@ class Explanations:
             return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
         border = self._solution.border
         if one.kind == WAITING and border is not None:
-            told = "the thread left at #{:,} waits still at #{:,}, and where its frame is is known from later"
-            return told.format(one.number, border.number)
+            text = "the thread left at #{:,} waits still at #{:,}, and where its frame is is known from later"
+            return text.format(one.number, border.number)
         if one.kind == WAITING:
             return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
         if one.kind == BLOCK:
@@ -105,13 +105,13 @@ class Explanations:
         return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.slot])
 
     def _fact(self, why: int, number: int) -> str:
-        told, border = self._told(why, number), self._solution.border
+        text, border = self._text(why, number), self._solution.border
         if border is None:
-            return told
+            return text
         when = "before #{:,}".format(border.number)
-        return told.replace("read at the halt", "known " + when).replace("at the halt", when)
+        return text.replace("read at the halt", "known " + when).replace("at the halt", when)
 
-    def _told(self, why: int, number: int) -> str:
+    def _text(self, why: int, number: int) -> str:
         if why == Premise.HALT:
             return "read at the halt, not written since"
         if why == Premise.BEGIN:
@@ -148,10 +148,10 @@ class Explanations:
         stored = "{} at #{:,}".format("stored" if older.store else "loaded", older.number)
         at_end = later == len(ssa.accesses)
         found = "still there at the end" if at_end else "loaded at #{:,}".format(ssa.accesses[later].number)
-        told = "{}, {}".format(stored, found)
+        text = "{}, {}".format(stored, found)
         if all(self._domain.mask[one] == MASK for one in constraint[4 : 4 + count]):
-            return told + ": stores to unknown addresses in between wrote something else"
-        return told + ", or what stores to unknown addresses in between wrote"
+            return text + ": stores to unknown addresses in between wrote something else"
+        return text + ", or what stores to unknown addresses in between wrote"
 
     def chain(self, variable: int) -> List[Step]:
         """List the facts that a variable's value rests on, nearest first."""
@@ -159,7 +159,7 @@ class Explanations:
         log = self._domain.log
         todo = [log.last.get(variable, -1)]
         seen: Set[int] = set()
-        told: Set[str] = set()
+        texts: Set[str] = set()
         while todo and len(found) < _STEPS:
             entry = todo.pop(0)
             if entry < 0 or entry in seen:
@@ -171,8 +171,8 @@ class Explanations:
             for one in causes[:8]:
                 of = log.variable[entry] if cause >= 0 else variables(self._ssa.constraints[one])[0]
                 step = Step(self.cause(one, of), self._ssa.numbers[one] or None, tier)
-                if step.text not in told:
-                    told.add(step.text)
+                if step.text not in texts:
+                    texts.add(step.text)
                     found.append(step)
             todo += self._solver.proofs.premises(entry, set(), _nothing)
             if self._domain.mask[log.variable[entry]] != MASK:
@@ -187,9 +187,9 @@ class Explanations:
             seen.add(variable)
             made = ssa.made[variable]
             if made <= _LOADS:
-                told, following = self._load(~(made + 16))
+                text, following = self._load(~(made + 16))
                 if following is None:
-                    return told
+                    return text
             elif made < 0:
                 return self._root(variable, made)
             else:
@@ -233,7 +233,7 @@ class Explanations:
         if ssa.is_volatile(address, access.size):
             return "memory that others write, at %#x" % address, None
         barrier = memory.blocked.get(number)
-        if barrier is not None and not memory.placed[barrier]:
+        if barrier is not None and not memory.resolved[barrier]:
             where = self._solution.address(ssa.accesses[barrier].number)
             return "behind the store at %#x, whose address is unknown" % where, None
         source = memory.source_of(number)

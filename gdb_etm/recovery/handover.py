@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.recovery.border import Border, Byte, Known, Reader, Unplaced
+from gdb_etm.recovery.border import Border, Byte, Known, Reader, UnresolvedStore
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.values import CoreState, Tier
@@ -33,7 +33,7 @@ def border_of(queries: Queries, number: int) -> Border:
         solution.distrust,
         _slots(queries, number),
         _words(queries, number),
-        _unplaced(queries, first),
+        _unresolved(queries, first),
         queries.missed(first, len(accesses)),
         _later(queries),
         solution.readable,
@@ -66,18 +66,18 @@ def _words(queries: Queries, number: int) -> Dict[int, Tuple[Byte, ...]]:
     return found
 
 
-def _unplaced(queries: Queries, first: int) -> Optional[List[Unplaced]]:
+def _unresolved(queries: Queries, first: int) -> Optional[List[UnresolvedStore]]:
     # What may have written, from an access on, words that no access is known to touch.
     ssa, may_alias = queries.solution.ssa, queries.solution.solver.memory.may_alias
-    numbers = may_alias.unplaced[bisect_left(may_alias.unplaced, first) :]
+    numbers = may_alias.unresolved[bisect_left(may_alias.unresolved, first) :]
     if len(numbers) > _MOST or ssa.rules.bit_band and numbers:
         return None
-    found: List[Unplaced] = []
+    found: List[UnresolvedStore] = []
     for number in numbers:
         access, domain = ssa.accesses[number], ssa.domain
         low, span = domain.interval(access.address)
         size, mask, bits = access.size, domain.mask[access.address], domain.bits[access.address]
-        found.append(Unplaced(size, low, span, mask, bits, may_alias.misses_but(number)))
+        found.append(UnresolvedStore(size, low, span, mask, bits, may_alias.misses_but(number)))
     return found
 
 

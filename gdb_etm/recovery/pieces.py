@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     last: int
 
 
-# Works a piece out; the border is where the next newer one begins, None at the end of the stretch.
+# Works a piece out; the border is where the next newer one begins, None at the end of the segment.
 Work = Callable[[Piece, Optional[Border]], Queries]
 
 
@@ -42,19 +42,19 @@ class Pieces:
     """The pieces of one segment.
 
     :param history: The executed instructions.
-    :param stretch: Of them.
+    :param segment: The segment that is cut into pieces.
     :param rules: Say how many are worked out at once, and at most.
     :param work: Works a piece out.
     """
 
-    def __init__(self, history: ExecutionHistory, stretch: SsaSegment, rules: Rules, work: Work) -> None:
+    def __init__(self, history: ExecutionHistory, segment: SsaSegment, rules: Rules, work: Work) -> None:
         self._history = history
         self._work = work
         self._size = rules.window
-        self.stretch = stretch
-        most = stretch.last - stretch.first + 1 if rules.most is None else rules.most
+        self.segment = segment
+        most = segment.last - segment.first + 1 if rules.most is None else rules.most
         # The first instruction that may be asked about.
-        self.first = self._begin(stretch.last - most + 1, stretch.last)
+        self.first = self._begin(segment.last - most + 1, segment.last)
         # What the user should know of the pieces that were worked out.
         self.findings: Dict[int, Tuple[Finding, ...]] = {}
         # Newest first.
@@ -66,7 +66,7 @@ class Pieces:
     def index(self, number: int) -> int:
         """Give the index of an instruction's piece, from 0 for the newest."""
         while not self._cut or number < self._cut[-1].since:
-            last = self._cut[-1].since - 1 if self._cut else self.stretch.last
+            last = self._cut[-1].since - 1 if self._cut else self.segment.last
             self._cut.append(self._piece(last))
         return next(index for index, piece in enumerate(self._cut) if piece.since <= number)
 
@@ -107,8 +107,8 @@ class Pieces:
 
     def _begin(self, number: int, last: int) -> int:
         # Where a piece may begin: with a range, so that it is in no IT block.
-        if number <= self.stretch.first:
-            return self.stretch.first
+        if number <= self.segment.first:
+            return self.segment.first
         for item in self._history.spans(number, last):
             if isinstance(item, Span) and item.number > number:
                 return item.number

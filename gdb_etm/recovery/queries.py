@@ -36,7 +36,7 @@ _BYTE = 0xFF
 class Queries:
     """Queries on one segment or piece.
 
-    :param solution: The stretch.
+    :param solution: The segment.
     """
 
     def __init__(self, solution: Solution) -> None:
@@ -115,10 +115,10 @@ class Queries:
                 variable = ~slot if slot < 0 else self.solution.variable(number, slot)
                 known = variable is not None and domain.mask[variable] == MASK
                 read.append((domain.bits[variable], self.tier(variable)) if known and variable is not None else None)
-            told = [one for one in read if one is not None]
+            values = [one for one in read if one is not None]
             result: Optional[Tuple[int, Tier]] = None
-            if len(told) == len(read) and op not in IMPURE:
-                result = apply(Op(op), detail, [one[0] for one in told]), max([one[1] for one in told])
+            if len(values) == len(read) and op not in IMPURE:
+                result = apply(Op(op), detail, [one[0] for one in values]), max([one[1] for one in values])
             for slot in outputs:
                 found[slot] = result
         return found
@@ -234,7 +234,7 @@ class Queries:
         after = self._found(later, byte, self.missed(at, later[0] if later[0] >= 0 else len(ssa.accesses)))
         return before if after.value is None else after
 
-    def missed(self, first: int, behind: int) -> Tier:
+    def missed(self, first: int, end: int) -> Tier:
         """Give the worst tier that the addresses of missing stores rest on.
 
         :param first: The first of the accesses.
@@ -250,7 +250,7 @@ class Queries:
                 for tier in (Tier.ASSUMED, Tier.LIKELY)
             }
         for tier in (Tier.LIKELY, Tier.ASSUMED):
-            if bisect_left(self._late[tier], first) < bisect_left(self._late[tier], behind):
+            if bisect_left(self._late[tier], first) < bisect_left(self._late[tier], end):
                 return tier
         return Tier.EXACT
 
@@ -259,7 +259,7 @@ class Queries:
         ssa = self._ssa
         if source == BLOCKED:
             where = self.solution.address(ssa.accesses[distance].number)
-            what = "condition" if self.solution.solver.memory.placed[distance] else "address"
+            what = "condition" if self.solution.solver.memory.resolved[distance] else "address"
             return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose %s is unknown" % (where, what))
         tier = Tier.LIKELY if guessed else missed
         if source in (FIRST, LAST):
@@ -303,15 +303,15 @@ class Queries:
         writes: List[Write] = []
         newer = len(accesses)
         lowest = bisect_left(self._numbers, first)
-        unplaced = self.solution.solver.memory.may_alias.unplaced
-        for number in reversed(self._placed(address, size, lowest)):
+        unresolved = self.solution.solver.memory.may_alias.unresolved
+        for number in reversed(self._at_known_addresses(address, size, lowest)):
             if accesses[number].store:
-                between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
+                between = bisect_left(unresolved, newer) - bisect_right(unresolved, number)
                 writes.append(self._write(number, between))
                 newer = number
-        return Written(tuple(writes), bisect_left(unplaced, newer) - bisect_left(unplaced, lowest), first)
+        return Written(tuple(writes), bisect_left(unresolved, newer) - bisect_left(unresolved, lowest), first)
 
-    def _placed(self, address: int, size: int, lowest: int) -> List[int]:
+    def _at_known_addresses(self, address: int, size: int, lowest: int) -> List[int]:
         # The accesses to a piece of memory of which the address is known, from one on.
         domain = self._domain
         mask, bits = domain.mask, domain.bits
@@ -332,9 +332,9 @@ class Queries:
         """
         accesses, mask = self._ssa.accesses, self._domain.mask
         may_alias = self.solution.solver.memory.may_alias
-        lowest, behind = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
-        wanted = [at for at in range(lowest, behind) if kind == 4 or accesses[at].store == (kind == 2)]
-        placed = set(self._placed(address, size, lowest)).intersection(wanted)
+        lowest, end = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
+        wanted = [at for at in range(lowest, end) if kind == 4 or accesses[at].store == (kind == 2)]
+        known = set(self._at_known_addresses(address, size, lowest)).intersection(wanted)
         unknown = [
             at
             for at in wanted
@@ -342,7 +342,7 @@ class Queries:
             and (mask[accesses[at].condition] != MASK or self._domain.bits[accesses[at].condition])
             and may_alias.may_hit(at, address, size)
         ]
-        return Touched(first, last, self._ran(placed), self._ran(unknown))
+        return Touched(first, last, self._ran(known), self._ran(unknown))
 
     def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
         return tuple(sorted({self._ssa.accesses[at].number for at in found}))

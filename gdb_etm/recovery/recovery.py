@@ -12,7 +12,7 @@ from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
-from gdb_etm.recovery.ssa.segments import stretches
+from gdb_etm.recovery.ssa.segments import cut_segments
 from gdb_etm.recovery.values import CoreState, Fact, Finding, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
@@ -49,8 +49,8 @@ class Recovery:
         self._progress = progress
         # Instructions that what was asked for takes, and those of them that are worked out.
         self._due = self._done = 0
-        self._stretches = [Pieces(history, one, rules, self._work) for one in stretches(history, rules.untouched)]
-        self._firsts = [one.stretch.first for one in self._stretches]
+        self._pieces = [Pieces(history, one, rules, self._work) for one in cut_segments(history, rules.untouched)]
+        self._firsts = [one.segment.first for one in self._pieces]
 
     def solve(self) -> None:
         """Work out what leads to the end, before anybody asks."""
@@ -61,18 +61,18 @@ class Recovery:
 
         It is 0 when that one is known, or never will be.
         """
-        pieces = self._pieces(number)
+        pieces = self._answerable(number)
         return 0 if pieces is None else sum(_size(piece) for piece in pieces.pending(number))
 
     def first(self, number: int) -> int:
         """Give the first instruction that is worked out along with another."""
-        pieces = self._stretch(number)
+        pieces = self._pieces_of(number)
         return number if pieces is None else pieces.first
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
         """Messages for the user, from what was worked out so far."""
-        pieces = [found for one in self._stretches for _, found in sorted(one.findings.items(), reverse=True)]
+        pieces = [found for one in self._pieces for _, found in sorted(one.findings.items(), reverse=True)]
         return tuple([finding for found in pieces for finding in found])
 
     def register(self, number: int, name: str) -> Value:
@@ -110,7 +110,7 @@ class Recovery:
         """
         number = len(self.history)
         found = Written((), 0, number + 1)
-        pieces = self._pieces(number)
+        pieces = self._answerable(number)
         self._ask(pieces, 0 if pieces is None else pieces.first)
         while pieces is not None and found.first > pieces.first and (enough is None or len(found.writes) < enough):
             index = pieces.index(found.first - 1)
@@ -125,7 +125,7 @@ class Recovery:
         :param address: Of the first byte.
         :param size: In bytes.
         """
-        pieces = self._pieces(number)
+        pieces = self._answerable(number)
         if pieces is None:
             return self._unseen(number)
         self._ask(pieces, number)
@@ -134,25 +134,25 @@ class Recovery:
         return pieces.queries(index).touched(kind, address, size, piece.since, piece.last)
 
     def _unseen(self, number: int) -> Touched:
-        pieces = self._stretch(number)
+        pieces = self._pieces_of(number)
         if pieces is None:
             return Touched(number, number, (), (), False)
-        return Touched(pieces.stretch.first, pieces.first - 1, (), (), False)
+        return Touched(pieces.segment.first, pieces.first - 1, (), (), False)
 
-    def _stretch(self, number: int) -> Optional[Pieces]:
-        # That of an instruction; what stands behind a stretch belongs to it at the end.
+    def _pieces_of(self, number: int) -> Optional[Pieces]:
+        # The pieces that have an instruction; what follows a segment belongs to it.
         last = len(self.history)
         index = bisect_right(self._firsts, min(number, last)) - 1
-        return self._stretches[index] if index >= 0 and last and number <= last + 1 else None
+        return self._pieces[index] if index >= 0 and last and number <= last + 1 else None
 
-    def _pieces(self, number: int) -> Optional[Pieces]:
-        # Those in which something may be asked of an instruction.
-        pieces = self._stretch(number)
+    def _answerable(self, number: int) -> Optional[Pieces]:
+        # The same, unless the instruction is older than what is worked out.
+        pieces = self._pieces_of(number)
         return None if pieces is None or number < pieces.first else pieces
 
     def _at(self, number: int) -> Optional[Queries]:
         # What is worked out about the piece of an instruction.
-        pieces = self._pieces(number)
+        pieces = self._answerable(number)
         if pieces is None:
             return None
         self._ask(pieces, number)

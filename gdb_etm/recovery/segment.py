@@ -18,7 +18,7 @@ from gdb_etm.recovery.execution.stacking import failures
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
-from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, told
+from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, slot_values
 from gdb_etm.recovery.memory.store_forwarding import Reader, StoreForwarding
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.assumptions import Assumptions
@@ -32,15 +32,13 @@ from gdb_etm.recovery.ssa.segments import breaks
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
-from gdb_etm.recovery.values import CoreState
-from gdb_etm.recovery.values import Fact as Given
-from gdb_etm.recovery.values import Finding, Tier
+from gdb_etm.recovery.values import CoreState, Fact, Finding, Tier
 
 _IPSR = 0x1FF
 # CPSR.T
 _THUMB = 1 << 5
 
-Told = Callable[[float], None]
+Progress = Callable[[float], None]
 
 
 class Solution:
@@ -66,8 +64,8 @@ class Solution:
         begin: Optional[CoreState],
         end: Optional[CoreState],
         rules: Rules,
-        facts: Iterable[Given] = (),
-        progress: Optional[Told] = None,
+        facts: Iterable[Fact] = (),
+        progress: Optional[Progress] = None,
         border: Optional[Border] = None,
         doubts: Doubts = Doubts(),
     ) -> None:
@@ -103,11 +101,11 @@ class Solution:
         failed = failures(end)
         self.flow = SsaBuilder(history, self.ssa, first, last, self.features, self._words, self.limits, failed, later)
         self._progress = progress
-        given: Dict[int, List[Given]] = {}
+        facts_at: Dict[int, List[Fact]] = {}
         for fact in facts:
             if first <= fact.number <= last + 1:
-                given.setdefault(fact.number, []).append(fact)
-        self._build(given)
+                facts_at.setdefault(fact.number, []).append(fact)
+        self._build(facts_at)
         self.solver = self._make_solver()
         self._solve()
 
@@ -132,7 +130,7 @@ class Solution:
         """The state after the last instruction, if it is that."""
         return self.end if self._end_fits else None
 
-    def _build(self, given: Dict[int, List[Given]]) -> None:
+    def _build(self, facts_at: Dict[int, List[Fact]]) -> None:
         pc = None if self.end is None else self.end.registers.get("pc")
         self._end_fits = pc is None or self._reaches(pc)
         if not self._end_fits:
@@ -141,26 +139,26 @@ class Solution:
             self.flow.begin()
             if self.begin is not None:
                 self._anchor(self.begin, Premise.BEGIN)
-            self._given(given)
+            self._learn_facts(facts_at)
             for number in self.flow.follow():
                 if self._progress is not None:
                     self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
-            self._given(given)
+            self._learn_facts(facts_at)
             self._end()
             self.limits.conclude(self.end, self.features.one_state)
         except Contradiction as contradiction:
             self.contradiction = contradiction
 
-    def _given(self, given: Dict[int, List[Given]]) -> None:
-        # Facts about registers at the line's ends are taken as they come; those between when all is there.
-        for number in list(given):
-            for fact in given[number] if number <= self.ssa.number + 1 else ():
-                self._give(fact)
+    def _learn_facts(self, facts_at: Dict[int, List[Fact]]) -> None:
+        # Facts about registers at the segment's ends are taken as they come; those between when all is there.
+        for number in list(facts_at):
+            for fact in facts_at[number] if number <= self.ssa.number + 1 else ():
+                self._learn_fact(fact)
             if number <= self.ssa.number + 1:
-                del given[number]
+                del facts_at[number]
 
-    def _give(self, fact: Given) -> None:
-        for slot, meant, value in told(fact.name, fact.value):
+    def _learn_fact(self, fact: Fact) -> None:
+        for slot, meant, value in slot_values(fact.name, fact.value):
             variable = self.variable(fact.number, slot)
             if variable is not None:
                 self.ssa.learn(variable, meant, value, Premise.GIVEN)
@@ -256,11 +254,11 @@ class Solution:
         return is_lockup and status is not None and status & _IPSR == (self.flow.handler or 0)
 
     def _anchor(self, state: CoreState, why: int) -> None:
-        # The registers of a state are those of the moment that the line has come to.
+        # The registers of a state are those of the moment that the segment has come to.
         ssa, current = self.ssa, self.flow.current
         registers = state.registers
         for name, value in registers.items():
-            for slot, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
+            for slot, meant, bits in slot_values(name, value) if name not in ("msp", "psp") else ():
                 ssa.learn(current[slot], meant, bits, why)
         self.limits.anchor(registers, why)
         status, control = registers.get("xpsr"), registers.get("control")

@@ -109,7 +109,7 @@ class Finding(NamedTuple):
     text: str
     # The instruction that it is about.
     number: Optional[int]
-    # Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is told of the whole stretch.
+    # Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is told of the whole segment.
     tier: Tier
 
 

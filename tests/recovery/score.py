@@ -63,7 +63,7 @@ class Score(NamedTuple):
     definitions: Share
     sp: Share
     lr: Share
-    # One for each stretch in which a register is wrong without a change.
+    # One for each segment in which a register is wrong without a change.
     wrong: Tuple[Wrong, ...]
     # How many register-instants are wrong, by tier, better ones not included.
     wrong_instants: Tuple[int, ...]

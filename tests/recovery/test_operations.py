@@ -23,7 +23,7 @@ from gdb_etm.recovery.lift.operations import (
     Op,
     V,
     Z,
-    told,
+    slot_values,
 )
 from gdb_etm.recovery.ssa.features import uses_floats, uses_process_stack
 
@@ -33,21 +33,21 @@ def program(*halves: int) -> Program:
 
 
 def test_a_core_register_is_told_whole() -> None:
-    assert told("sp", 0x20001000) == ((SP, MASK, 0x20001000),)
-    assert told("pc", 0x100) == ()
+    assert slot_values("sp", 0x20001000) == ((SP, MASK, 0x20001000),)
+    assert slot_values("pc", 0x100) == ()
 
 
 def test_status() -> None:
     flags = ((N, 1, 1), (Z, 1, 0), (C, 1, 1), (V, 1, 0), (GE, 0xF, 5))
-    assert told("xpsr", 0xA105000F) == flags + ((HANDLER, 1, 1),)
-    assert told("xpsr", 0xA1050000) == flags + ((HANDLER, 1, 0),)
-    assert told("cpsr", 0xA00501DF) == flags
+    assert slot_values("xpsr", 0xA105000F) == flags + ((HANDLER, 1, 1),)
+    assert slot_values("xpsr", 0xA1050000) == flags + ((HANDLER, 1, 0),)
+    assert slot_values("cpsr", 0xA00501DF) == flags
 
 
 def test_of_the_others_what_is_meant() -> None:
-    assert told("control", 0xE) == ((CONTROL, 3, 2), (FPCA, 1, 1))
-    assert told("fpscr", 0x6140009F) == ((FPSCR, 0xF0000000, 0x60000000), (FP_MODE, MASK, 5))
-    assert told("primask", 0xFF01) == ((PRIMASK, 1, 1),)
+    assert slot_values("control", 0xE) == ((CONTROL, 3, 2), (FPCA, 1, 1))
+    assert slot_values("fpscr", 0x6140009F) == ((FPSCR, 0xF0000000, 0x60000000), (FP_MODE, MASK, 5))
+    assert slot_values("primask", 0xFF01) == ((PRIMASK, 1, 1),)
 
 
 @pytest.mark.parametrize(

@@ -235,15 +235,15 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
         field(domain, (ConstraintKind.FIELD, d, c, 0, 0, 1))
         return
     if op == Op.ROR:
-        place = (amount - 1) & 31
+        position = (amount - 1) & 31
     elif amount > 32 and op != Op.ASR:
         domain.learn(d, 1, 0)
         return
     elif op == Op.LSL:
-        place = 32 - amount
+        position = 32 - amount
     else:
-        place = min(amount, 32) - 1
-    field(domain, (ConstraintKind.FIELD, d, a, 0, place, 1))
+        position = min(amount, 32) - 1
+    field(domain, (ConstraintKind.FIELD, d, a, 0, position, 1))
 
 
 def multiply(domain: Domain, constraint: Constraint) -> None:

@@ -88,8 +88,8 @@ def remainder(domain: Domain, constraint: Constraint) -> None:
         domain.narrow(d, 0, k - 1)
 
 
-def left(domain: Domain, constraint: Constraint) -> None:
-    """Refine d = a unless one of some stores hit (LEFT).
+def may_alias(domain: Domain, constraint: Constraint) -> None:
+    """Refine d = a unless one of some stores hit (MAY_ALIAS).
 
     None did if each would have left something else.
     """
@@ -103,8 +103,8 @@ def left(domain: Domain, constraint: Constraint) -> None:
     # Bits that newer stores may have written, without and with those of the one that is looked at.
     above = covered = 0
     newer = -1
-    for place, data in enumerate(constraint[4 : 4 + count]):
-        part, distance, store = constraint[6 + count + 3 * place : 9 + count + 3 * place]
+    for index, data in enumerate(constraint[4 : 4 + count]):
+        part, distance, store = constraint[6 + count + 3 * index : 9 + count + 3 * index]
         if store != newer:
             newer, above = store, covered
         if is_refuted(domain, constraint, data, part, distance, above):
@@ -122,7 +122,7 @@ def left(domain: Domain, constraint: Constraint) -> None:
 
 
 def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
-    """Check whether a store need not have hit (LEFT).
+    """Check whether a store need not have hit (MAY_ALIAS).
 
     What it would have left was not found, or was there before.
 

@@ -85,10 +85,10 @@ class ConstraintKind(IntEnum):
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
     # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and
     # so on, the newest store first; ``one`` tells whether it is but one store
-    LEFT = 31
+    MAY_ALIAS = 31
 
 
-# Where a constraint's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`.
+# Where a constraint's variables stand, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.
 VARIABLES: Dict[int, slice] = {
     ConstraintKind.FACT: slice(1, 2),
     ConstraintKind.EQUAL: slice(1, 3),
@@ -127,7 +127,7 @@ def variables(constraint: Constraint) -> Tuple[int, ...]:
     """List the variables of a constraint, the one that it computes first."""
     if constraint[0] == ConstraintKind.COMPUTE:
         return (constraint[1],) + constraint[3:]
-    if constraint[0] == ConstraintKind.LEFT:
+    if constraint[0] == ConstraintKind.MAY_ALIAS:
         return constraint[2 : 4 + constraint[1]]
     return constraint[VARIABLES[constraint[0]]]
 

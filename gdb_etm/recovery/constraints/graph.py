@@ -25,7 +25,7 @@ class Premise:
     """
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, DATA, MEMORY, GUESSED, PLACE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
+    OUTCOME, MODE, DATA, MEMORY, GUESSED, BASE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
     OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(17, 21)
     TEXTS = (
         "read at the halt",
@@ -83,7 +83,7 @@ class ConstraintGraph:
         self.made = array("i")
         # The instruction that is being added.
         self.number = 0
-        self.products = Remainders(self.domain, self.fixed)
+        self.remainders = Remainders(self.domain, self.fixed)
         # Of bits that compare: what, and the bias.
         self._compares: Dict[int, Tuple[int, int, int]] = {}
         self._derived: Dict[Tuple[int, int], int] = {}
@@ -242,7 +242,7 @@ class ConstraintGraph:
             return inputs[0]
         made = self.make(kind, inputs[0], inputs[1])
         if kind == ConstraintKind.AND and self.fixed[inputs[1]]:
-            self.products.mask(made, inputs[0], self.domain.bits[inputs[1]])
+            self.remainders.mask(made, inputs[0], self.domain.bits[inputs[1]])
         return made
 
     def compare(self, bit: int, one: int, other: int, bias: int) -> None:

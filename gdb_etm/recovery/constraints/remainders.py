@@ -44,12 +44,12 @@ class Remainders:
 
     def shift(self, made: int, source: int, detail: Sequence[int]) -> None:
         """Note bits ``detail`` of a variable, with zeros around them."""
-        place, start, count = detail
-        if not start and place + count == 32:
+        lowest, start, count = detail
+        if not start and lowest + count == 32:
             base, factor = self._multiple(source)
-            if factor << place < _OVER:
-                self._multiples[made] = base, factor << place
-        elif not place and start + count == 32:
+            if factor << lowest < _OVER:
+                self._multiples[made] = base, factor << lowest
+        elif not lowest and start + count == 32:
             self._multiples[made] = (source, start), 1
 
     def mask(self, made: int, source: int, kept: int) -> None:

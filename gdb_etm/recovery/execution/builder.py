@@ -52,7 +52,7 @@ class SsaBuilder:
     :param last: Number of the last instruction.
     :param features: What is known of the core.
     :param word: Reads memory at the end.
-    :param limits: Of the same line; None when nothing is known of stack limits.
+    :param limits: The stack limits of the same segment; None when nothing is known of stack limits.
     :param failed: Which exceptions' frames may not have been stored.
     :param later: The threads that ran after the last instruction; None for those of the end.
     """
@@ -81,7 +81,7 @@ class SsaBuilder:
         if any(FP_MODE in template.writes for template in self.executed):
             features = features._replace(fpu=True)
         self._features = features
-        self._outcomes = {told.number: told.passed for _, told in history.conditions()}
+        self._outcomes = {outcome.number: outcome.passed for _, outcome in history.conditions()}
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
         self.calls = CallMatcher(ssa)
@@ -90,8 +90,9 @@ class SsaBuilder:
             ssa, history.program, self._runs, self.calls, self._exceptions, self._address, word, later
         )
         self._limits = limits
-        self._worlds: Tuple[List[int], List[int]] = ([], [])
-        self._world_of = -1
+        # The slots in an IT block, if its condition fails and if it passes; and the variable of that bit.
+        self._predicated: Tuple[List[int], List[int]] = ([], [])
+        self._predicate = -1
         # Of each handler that runs, the branch that it came between.
         self._interrupted: List[Optional[Arrival]] = []
         self._failures = failed
@@ -99,7 +100,7 @@ class SsaBuilder:
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
         frames = ssa.rules.frames
-        self._functions = None if frames is None else Functions(ssa, self.calls, frames, self._templates.like)
+        self._functions = None if frames is None else Functions(ssa, self.calls, frames, self._templates.at_address)
         self._branches = BranchTargets(ssa, self.calls, self._functions, self._address)
         # Whether SP or a frame pointer has changed since call frame information was looked at.
         self._moved = True
@@ -208,7 +209,7 @@ class SsaBuilder:
         executed = True
         accesses = len(ssa.accesses)
         if template.condition == ALWAYS:
-            self._world_of = -1
+            self._predicate = -1
             self._run(template, flags, current, taken)
         else:
             executed = self._conditionally(template, number, flags, taken)
@@ -237,9 +238,9 @@ class SsaBuilder:
             put(slot, current[slot])
         for slot in dead:
             put(slot, DEAD)
-        self._told(template, current, taken)
+        self._learn_effects(template, current, taken)
 
-    def _told(self, template: Template, current: List[int], taken: Optional[bool]) -> None:
+    def _learn_effects(self, template: Template, current: List[int], taken: Optional[bool]) -> None:
         ssa = self.ssa
         if template.rounds is not None:
             self.calls.align(current[template.rounds])
@@ -253,38 +254,38 @@ class SsaBuilder:
             self._limits.take(template, current, True)
 
     def _conditionally(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> bool:
-        # An IT block is two worlds, of which one is real: what is read in it was written in the same one.
+        # Both outcomes of an IT block are followed: what is read in one was written in the same one.
         ssa, current = self.ssa, self.current
         code = template.condition
         bit = ssa.condition(code & ~1, [current[slot] for slot in FLAGS])
         passes = 1 - (code & 1)
-        told = (
+        passed = (
             taken if template.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT) else self._outcomes.get(number)
         )
         if taken is False:
-            told = False
-        if told is not None:
-            ssa.learn(bit, 1, passes if told else 1 - passes, Premise.OUTCOME)
+            passed = False
+        if passed is not None:
+            ssa.learn(bit, 1, passes if passed else 1 - passes, Premise.OUTCOME)
         if ssa.domain.mask[bit] & 1:
             if ssa.domain.bits[bit] != passes:
                 return False
             self._run(template, flags, current, taken)
-            if self._world_of == bit:
-                self._worlds[passes][:] = current
+            if self._predicate == bit:
+                self._predicated[passes][:] = current
             return True
-        if self._world_of != bit:
-            self._worlds = (list(current), list(current))
-            self._world_of = bit
-        world = self._worlds[passes]
+        if self._predicate != bit:
+            self._predicated = (list(current), list(current))
+            self._predicate = bit
+        slots = self._predicated[passes]
         steps, written, dead = template.needed(flags)
-        ssa.run(steps, world, bit if passes else ssa.invert(bit))
+        ssa.run(steps, slots, bit if passes else ssa.invert(bit))
         for slot in dead:
             ssa.put(slot, DEAD)
         for slot in written:
-            current[slot] = ssa.select(bit, self._worlds[1][slot], self._worlds[0][slot])
+            current[slot] = ssa.select(bit, self._predicated[1][slot], self._predicated[0][slot])
             ssa.put(slot, current[slot])
         if template.kills:
-            self._world_of = -1
+            self._predicate = -1
         if PSP in template.writes:
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
@@ -295,7 +296,7 @@ class SsaBuilder:
         return self.executed[number - self.first].address
 
     def _event(self, event: Union[Handling, Aside], index: int) -> None:
-        self._world_of = -1
+        self._predicate = -1
         self._moved = True
         if isinstance(event, Aside):
             if event.event.name == LOCKUP:
@@ -334,7 +335,7 @@ class SsaBuilder:
         self._interrupted.append(arrives)
         interrupted: Optional[Template] = None
         if address is not None and self._m_profile and self.executed:
-            interrupted = self._templates.like(address, self.executed[0])
+            interrupted = self._templates.at_address(address, self.executed[0])
         stacking = Stacking(thumb=thumb)
         if index in self._handlers and self._failures.stacking:
             stacking = Stacking(False, self._limit() if self._failures.limit else None, thumb)

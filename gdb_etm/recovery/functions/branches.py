@@ -34,32 +34,32 @@ class FunctionCode:
 
         :param bounds: Where the function begins and ends.
         """
-        behind = template.address + template.size
+        following = template.address + template.size
         conditional = template.condition != ALWAYS
         if template.asks:
-            return self._answered(behind)
+            return self._answered(following)
         if template.call or template.kind not in (InstructionKind.INDIRECT, InstructionKind.DIRECT):
-            return [behind]
+            return [following]
         if template.kind is InstructionKind.DIRECT:
             conditional = conditional or template.taken is not None
-            return [template.goes_to, behind] if conditional else [template.goes_to]
+            return [template.goes_to, following] if conditional else [template.goes_to]
         if template.target == LR or SP in template.writes:
-            return [behind] if conditional else []
+            return [following] if conditional else []
         table = self._table(template, bounds)
         if table is not None:
             return table
         row = self._information.row(template.address)
         # With nothing of its frame left on the stack it goes on in another function.
         leaves = row is not None and row.register == SP and row.offset == 0
-        return ([behind] if conditional else []) if leaves else None
+        return ([following] if conditional else []) if leaves else None
 
-    def _answered(self, behind: int) -> List[int]:
+    def _answered(self, following: int) -> List[int]:
         # A handler may let the code that has asked for it go on behind an instruction or two.
-        found = [behind]
-        for place in goes_on(behind, True)[1:]:
+        found = [following]
+        for address in goes_on(following, True)[1:]:
             half = self._program.read(found[-1], 2)
-            if len(half) == 2 and found[-1] + (4 if is_wide(half[0] | half[1] << 8) else 2) == place:
-                found.append(place)
+            if len(half) == 2 and found[-1] + (4 if is_wide(half[0] | half[1] << 8) else 2) == address:
+                found.append(address)
         return found
 
     def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:

@@ -73,7 +73,7 @@ class EntryKey(NamedTuple):
 class CallMatcher:
     """Matches calls with returns.
 
-    :param ssa: The line that is being made.
+    :param ssa: The variables of the segment that is being built.
     """
 
     def __init__(self, ssa: TraceSsa) -> None:

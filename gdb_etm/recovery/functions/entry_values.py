@@ -90,7 +90,7 @@ class EntryValues:
         Slots that are unknown by themselves count if they share a base.
         """
         known = self._before(template.address, template)
-        slots = self._told(template.address, known)
+        slots = self._related(template.address, known)
         bases = [known[slot].base for slot in slots]
         shared = {base for base in bases if base < 0 or bases.count(base) > 1 or base < FIRST_OTHER}
         kept = [
@@ -100,7 +100,7 @@ class EntryValues:
         ]
         return [_held(slot, known[slot]) for slot in kept]
 
-    def _told(self, address: int, known: Known) -> List[int]:
+    def _related(self, address: int, known: Known) -> List[int]:
         # Registers, and words that the function loads.
         bounds = self._information.function(address)
         loaded = self._loaded.get(bounds[0], set()) if bounds is not None else set()
@@ -127,7 +127,7 @@ class EntryValues:
         :param function: Where the function begins that was called.
         """
         lost = self._loses(function, template)
-        for slot in self._told(template.address, known):
+        for slot in self._related(template.address, known):
             if known[slot].base == base and (slot in _KEPT or slot > _FRAME_WORDS) and slot not in lost:
                 return _held(slot, known[slot])
         return None

@@ -118,7 +118,7 @@ class PrivateAccesses:
     """Accesses to private frames, which only their own function can reach.
 
     :param ssa: With its accesses.
-    :param calls: Of the same line.
+    :param calls: The open calls of the same segment.
     """
 
     def __init__(self, ssa: TraceSsa, calls: Optional[CallMatcher] = None) -> None:

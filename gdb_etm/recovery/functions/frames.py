@@ -48,12 +48,12 @@ class StackFrames:
         row = self._information.row(template.address)
         if row is None:
             return ()
-        places: List[SavedRegister] = [SavedRegister(row.register, -row.offset)]
+        known: List[SavedRegister] = [SavedRegister(row.register, -row.offset)]
         if row.register != SP:
             distance = self._stack_pointer(template, row)
             if distance is not None:
-                places.append(SavedRegister(SP, distance))
-        return tuple(places)
+                known.append(SavedRegister(SP, distance))
+        return tuple(known)
 
     def _stack_pointer(self, template: Template, row: FrameRow) -> Optional[int]:
         # Back to where the frame pointer was set, and from there on to here or further.

@@ -21,8 +21,8 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 class Functions:
     """Makes assumptions on the functions of a segment.
 
-    :param ssa: The line that is being made.
-    :param calls: Of the same line.
+    :param ssa: The variables of the segment that is being built.
+    :param calls: The open calls of the same segment.
     :param information: Of the program.
     :param template: Gives the instruction at an address, of the instruction set of another one.
     """
@@ -40,8 +40,8 @@ class Functions:
         branches = FunctionCode(information, ssa.program)
         value = ssa.domain.bits.__getitem__
         self._frames = StackFrames(information, template)
-        self._private = Escape(information, branches, template)
-        self._hoisted = EntryValues(information, branches, self._private, template, value, ssa.read_constant)
+        self._escape = Escape(information, branches, template)
+        self._entry_values = EntryValues(information, branches, self._escape, template, value, ssa.read_constant)
         # Accesses to frames that nobody else can reach.
         self.owned = PrivateAccesses(ssa, calls)
 
@@ -67,7 +67,7 @@ class Functions:
         # What the function's code tells: of values with one base, how they differ from the first.
         calls = self._calls
         groups: Dict[int, Tuple[int, int]] = {}
-        for held in self._hoisted.at(template):
+        for held in self._entry_values.at(template):
             variable = self._variable(held, current)
             base, distance = held.origin
             if variable is None:
@@ -96,7 +96,7 @@ class Functions:
     def _look_back(self, template: Template, current: Sequence[int]) -> None:
         # What a function was called with that has returned to where a function goes on.
         function, entries = self._calls.left
-        passed = self._hoisted.passed(template, function) if entries else None
+        passed = self._entry_values.passed(template, function) if entries else None
         for variable, register, distance, _, _, since in entries:
             origin = None if passed is None else passed.get(register)
             if register == LR:
@@ -105,7 +105,7 @@ class Functions:
                 continue
             held: Optional[Held] = None
             if passed is not None and origin.base >= 0:
-                held = self._hoisted.survivor(template, passed, origin.base, function)
+                held = self._entry_values.survivor(template, passed, origin.base, function)
             one = self._variable(held, current) if held is not None else None
             if held is not None and one is not None:
                 apart = origin.distance + distance - held.origin.distance
@@ -119,7 +119,7 @@ class Functions:
 
         :param first: Number of the first of them.
         """
-        function = self._private.function(template)
+        function = self._escape.function(template)
         if function is not None:
             self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame))
 

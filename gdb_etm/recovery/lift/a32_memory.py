@@ -74,11 +74,11 @@ def lift_extra(build: Builder, word: int) -> None:
 def _doubleword(build: Builder, register: int, address: Operand, loads: bool) -> None:
     build.align(address)
     for index in (0, 1):
-        place = build.offset(address, 4 * index)
+        at = build.offset(address, 4 * index)
         if loads:
-            build.set(register + index, build.load(4, place))
+            build.set(register + index, build.load(4, at))
         else:
-            build.store(4, place, register + index)
+            build.store(4, at, register + index)
 
 
 def lift_multiple(build: Builder, word: int) -> None:

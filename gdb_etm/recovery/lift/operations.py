@@ -43,7 +43,7 @@ SLOTS.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default"
 SLOTS.update({"s%d" % number: S0 + number for number in range(32)})
 
 
-def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
+def slot_values(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
     """List the slots of a named register, each with mask and bits.
 
     :param name: As in :data:`SLOTS`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.

@@ -28,8 +28,8 @@ def write_status(build: Builder, value: Operand, mask: int) -> None:
     :param mask: Bytes of it: 8 for the flags, 4 for GE, 1 for the mode.
     """
     if mask & 8:
-        for place, flag in zip((31, 30, 29, 28), FLAGS):
-            build.set(flag, build.bit(value, place))
+        for bit, flag in zip((31, 30, 29, 28), FLAGS):
+            build.set(flag, build.bit(value, bit))
     if mask & 4:
         build.set(GE, build.field(value, 16, 4))
     if mask & 1:

@@ -15,9 +15,9 @@ def store_exclusive(build: Builder, status: int, address: Operand, values: List[
     """
     failed = build.bit(build.unknown(), 0)
     for index, value in enumerate(values):
-        place = build.offset(address, 4 * index)
-        before = build.load(size, place)
-        build.store(size, place, build.value(Op.SELECT, failed, before, value))
+        at = build.offset(address, 4 * index)
+        before = build.load(size, at)
+        build.store(size, at, build.value(Op.SELECT, failed, before, value))
     build.set(status, failed)
 
 
@@ -90,8 +90,8 @@ def _clear(build: Builder, second: int) -> None:
         if second >> number & 1:
             build.set(number, ZERO)
     if second & 0x8000:
-        for place in FLAGS + (GE,):
-            build.set(place, ZERO)
+        for slot in FLAGS + (GE,):
+            build.set(slot, ZERO)
 
 
 def _dual(build: Builder, first: int, second: int) -> None:
@@ -112,11 +112,11 @@ def _dual(build: Builder, first: int, second: int) -> None:
     if first & 0x20:
         build.set(base, indexed)
     for index, register in enumerate(registers):
-        place = build.offset(address, 4 * index)
+        at = build.offset(address, 4 * index)
         if first & 0x10:
-            build.set(register, build.load(4, place))
+            build.set(register, build.load(4, at))
         else:
-            build.store(4, place, register)
+            build.store(4, at, register)
 
 
 def _by_operation(build: Builder, first: int, second: int) -> None:
@@ -199,6 +199,6 @@ def _vector_elements(build: Builder, first: int, second: int) -> None:
 def lost_elements(build: Builder, base: int, loads: bool, writes_back: bool) -> None:
     """Lift an access to Advanced SIMD elements, which has no model."""
     lost = [base] if writes_back else []
-    build.lose(lost + [place for place in EVERYTHING if place >= 32] if loads else lost)
+    build.lose(lost + [slot for slot in EVERYTHING if slot >= 32] if loads else lost)
     if not loads:
         build.clobber()

@@ -136,7 +136,7 @@ class Templates:
                 return state
         return 0
 
-    def like(self, address: int, other: Template) -> Optional[Template]:
+    def at_address(self, address: int, other: Template) -> Optional[Template]:
         """Give the template at an address, in another one's instruction set."""
         if len(self._program.read(address, 4)) < 4:
             return None

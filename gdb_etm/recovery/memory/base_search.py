@@ -40,7 +40,7 @@ _FEWEST = 4
 _LEFT = 48
 # Stores to unknown addresses that one byte is held against, at first and when few places are left.
 _NEAR, _FAR = 64, 400
-# Such stores that are looked at for one line.
+# Such stores that are looked at in one segment.
 _EFFORT = 150000
 
 
@@ -72,10 +72,10 @@ class _Conflicts:
         self._best: Dict[int, int] = {}
         self._most = 0
 
-    def add(self, told: Set[Tuple[int, int]]) -> bool:
+    def add(self, causes: Set[Tuple[int, int]]) -> bool:
         """Add a change; False if no class can account for it."""
         self._count += 1
-        for one in told:
+        for one in causes:
             count = self._votes[one] = self._votes.get(one, 0) + 1
             if count > self._best.get(one[0], 0):
                 self._best[one[0]] = count
@@ -102,16 +102,16 @@ class BaseSearch:
 
         A class is looked at again when there are fewer stores to unknown addresses, or more.
 
-        :param memory: Of the line.
+        :param memory: The links of the same segment.
         :param stacks: The classes that stack pointers are in.
         """
-        unplaced = memory.may_alias.unplaced
+        unresolved = memory.may_alias.unresolved
         for root, numbers in self._classes(stacks) if not self._ssa.rules.bit_band else ():
-            if self._tried.get(root) == len(unplaced) or self._effort < 0:
+            if self._tried.get(root) == len(unresolved) or self._effort < 0:
                 continue
-            self._tried[root] = len(unplaced)
-            search = _Search(self._ssa, memory, Traces(self._ssa, numbers, unplaced), root in stacks)
-            values = search.left(self)
+            self._tried[root] = len(unresolved)
+            search = _Search(self._ssa, memory, Traces(self._ssa, numbers, unresolved), root in stacks)
+            values = search.candidates(self)
             if values:
                 access = self._ssa.accesses[numbers[-1]]
                 offset = self._ssa.domain.offset[access.address]
@@ -161,7 +161,7 @@ class _Search:
         self._own = own
         self._is_stack = is_stack
 
-    def left(self, places: BaseSearch) -> Optional[List[int]]:
+    def candidates(self, search: BaseSearch) -> Optional[List[int]]:
         """List the possible values of a class's base; None if many."""
         most, rest = self._own.all()
         bases = self._bases() if len(most) >= _FEWEST or not self._is_stack else ()
@@ -169,12 +169,12 @@ class _Search:
             return None
         found: List[int] = []
         for base in bases:
-            if self._is_known_bits(base) and self._fits(base, most, _NEAR, places):
+            if self._is_known_bits(base) and self._fits(base, most, _NEAR, search):
                 found.append(base)
                 if len(found) > _LEFT:
                     return None
         for traces in (most, most + rest):
-            found = [base for base in found if self._fits(base, traces, _FAR, places)]
+            found = [base for base in found if self._fits(base, traces, _FAR, search)]
         return [base for base in found if self._agrees(base)]
 
     def _agrees(self, base: int) -> bool:
@@ -232,33 +232,33 @@ class _Search:
                 return word if is_end else first
         return end if end <= top else first
 
-    def _fits(self, base: int, traces: Sequence[ByteTrace], most: int, places: BaseSearch) -> bool:
+    def _fits(self, base: int, traces: Sequence[ByteTrace], most: int, search: BaseSearch) -> bool:
         # Whether stores to unknown addresses account for all that has changed.
         conflicts = _Conflicts()
         numbers = self._own.numbers
         for one in traces:
-            place = (base + one.offset) & MASK
-            for change in self._changes(one, place, base):
+            address = (base + one.offset) & MASK
+            for change in self._changes(one, address, base):
                 low, high = bisect_left(numbers, change.since + 1), bisect_left(numbers, change.until)
-                if high - low <= most and places.spend(high - low + 1):
-                    told = self._account(self._own.stores[low:high], place, change, base)
-                    if told is not None and not conflicts.add(told):
+                if high - low <= most and search.spend(high - low + 1):
+                    causes = self._account(self._own.stores[low:high], address, change, base)
+                    if causes is not None and not conflicts.add(causes):
                         return False
         return True
 
-    def _changes(self, one: ByteTrace, place: int, base: int) -> List[_Change]:
+    def _changes(self, one: ByteTrace, address: int, base: int) -> List[_Change]:
         # What has changed at a place in RAM that is not volatile, and was not stored to at a known address.
-        if self._ssa.is_volatile(place, 1) or not self._ssa.is_ram(place, 1):
+        if self._ssa.is_volatile(address, 1) or not self._ssa.is_ram(address, 1):
             return []
         accesses = self._ssa.accesses
-        target, distance = self._cells.target(one.since + 1, place)
+        target, distance = self._cells.target(one.since + 1, address)
         if not 0 <= target < one.until:
-            return _changes(one.since, one.until, one.before.at(base), self._after(one, place, base))
+            return _changes(one.since, one.until, one.before.at(base), self._after(one, address, base))
         found: List[_Change] = []
         if not accesses[target].store:
             found += _changes(one.since, target, one.before.at(base), self._known(target, distance))
         if one.after is not None:
-            source, distance = self._cells.source(one.until, place)
+            source, distance = self._cells.source(one.until, address)
             if source > one.since:
                 found += _changes(source, one.until, self._known(source, distance), one.after.at(base))
         return found
@@ -268,29 +268,29 @@ class _Search:
         domain, data = self._ssa.domain, self._ssa.accesses[number].data
         return domain.mask[data] >> 8 * index & 0xFF, domain.bits[data] >> 8 * index & 0xFF
 
-    def _after(self, one: ByteTrace, place: int, base: int) -> Tuple[int, int]:
+    def _after(self, one: ByteTrace, address: int, base: int) -> Tuple[int, int]:
         # The same of what is found there later, with nothing at a known address in between.
         if one.after is not None:
             return one.after.at(base)
-        word = self._memory.left(place & ~3) if one.until == len(self._ssa.accesses) else None
-        return (0, 0) if word is None else (0xFF, word >> 8 * (place & 3) & 0xFF)
+        word = self._memory.final_word(address & ~3) if one.until == len(self._ssa.accesses) else None
+        return (0, 0) if word is None else (0xFF, word >> 8 * (address & 3) & 0xFF)
 
     def _account(
-        self, stores: Sequence[Optional[Store]], place: int, change: _Change, base: int
+        self, stores: Sequence[Optional[Store]], address: int, change: _Change, base: int
     ) -> Optional[Set[Tuple[int, int]]]:
         # The classes and their places that account for a byte; None if anything may.
-        told: Set[Tuple[int, int]] = set()
+        causes: Set[Tuple[int, int]] = set()
         for store in stores:
             if store is None:
                 return None
             word = store.data.bits if store.data.far < 0 else (base + store.data.bits) & MASK
             for index in range(store.size):
-                at = (place - index) & MASK
+                at = (address - index) & MASK
                 if (at ^ store.bits) & store.known or (at - store.low) & MASK > store.span:
                     continue
                 if not (word >> 8 * index ^ change.bits) & store.data.mask >> 8 * index & change.mask:
-                    told.add((store.root, (at - store.offset) & MASK))
-        return told
+                    causes.add((store.root, (at - store.offset) & MASK))
+        return causes
 
 
 def _changes(since: int, until: int, before: Tuple[int, int], after: Tuple[int, int]) -> List[_Change]:

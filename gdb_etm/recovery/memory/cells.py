@@ -9,7 +9,7 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Where a byte comes from, when it is no access: memory before the line or after it; or that is not known.
+# Where a byte comes from, when it is no access: memory before the segment or after it; or that is not known.
 FIRST, LAST, BLOCKED = -2, -3, -4
 # Less the number of an access that cannot be told to have been there: this is what a byte comes from, too.
 UNSURE = -16

@@ -42,7 +42,7 @@ class MayAlias:
         self._cells = cells
         self._where = where
         # These stores, oldest first.
-        self.unplaced: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
+        self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
         # What they may have left.
         self.weighing = Weighing(ssa)
         # The accesses to memory that only one function writes while it runs.
@@ -69,13 +69,13 @@ class MayAlias:
         made = MayAlias.__new__(MayAlias)
         made.__dict__.update(self.__dict__)
         made._cells, made.weighing = cells, self.weighing.copy()
-        made.unplaced, made.crossed, made.guesses = list(self.unplaced), set(self.crossed), list(self.guesses)
+        made.unresolved, made.crossed, made.guesses = list(self.unresolved), set(self.crossed), list(self.guesses)
         made.below = set(self.below)
         return made
 
     def remove(self, number: int) -> None:
         """Remove a store whose address became known, or that did not run."""
-        del self.unplaced[bisect_left(self.unplaced, number)]
+        del self.unresolved[bisect_left(self.unresolved, number)]
 
     def first(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
         """Find the first store between two accesses that may alias a byte.
@@ -84,13 +84,13 @@ class MayAlias:
         :param later: As many as there are accesses for the end.
         :returns: The store, or -1; and whether any was taken to miss of which nothing is known.
         """
-        unplaced = self.unplaced
-        low = bisect_left(unplaced, older + 1)
-        high = bisect_left(unplaced, later)
+        unresolved = self.unresolved
+        low = bisect_left(unresolved, older + 1)
+        high = bisect_left(unresolved, later)
         if high - low > _SCAN:
-            return unplaced[low], False
+            return unresolved[low], False
         guessed = False
-        for number in unplaced[low:high]:
+        for number in unresolved[low:high]:
             verdict = self._may_hit(number, byte)
             if verdict == 1:
                 return number, False
@@ -122,8 +122,8 @@ class MayAlias:
 
     def _of_owner(self, older: int, later: int, byte: int) -> int:
         # The first store between two accesses to a function's own memory that may have written a byte.
-        low, high = bisect_left(self.unplaced, older + 1), bisect_left(self.unplaced, later)
-        for number in self.unplaced[low:high]:
+        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
+        for number in self.unresolved[low:high]:
             if self.owned.is_same(older, number) and self._may_hit(number, byte):
                 return number
         self.crossed.add((older, later))
@@ -131,8 +131,8 @@ class MayAlias:
 
     def _above_sp(self, dead: DeadStack, older: int, later: int, byte: int) -> int:
         # The first store between two accesses that may have written a byte which was not below SP when it ran.
-        low, high = bisect_left(self.unplaced, older + 1), bisect_left(self.unplaced, later)
-        for number in self.unplaced[low:high]:
+        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
+        for number in self.unresolved[low:high]:
             if not dead.misses(number, byte) and self._may_hit(number, byte):
                 return number
         self.below.add((older, later))
@@ -166,12 +166,12 @@ class MayAlias:
         # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
         domain, address = self._domain, access.address
         known = domain.mask[address]
-        places = range(byte - access.size + 1, byte + 1)
+        starts = range(byte - access.size + 1, byte + 1)
         if known:
             bits = domain.bits[address]
-            if all([(place ^ bits) & known for place in places]):
+            if all([(start ^ bits) & known for start in starts]):
                 return False
-        return known == MASK or self.guessing or self.weighing.may_be(address, places)
+        return known == MASK or self.guessing or self.weighing.may_be(address, starts)
 
     def _is_wild(self, number: int, span: int) -> bool:
         # Whether nothing is known of a store, so that it is guessed that it misses.
@@ -212,9 +212,9 @@ class MayAlias:
                 groups[source, distance - index] = groups.get((source, distance - index), 0) | 0xFF << 8 * index
         constraints: List[Constraint] = []
         for (source, distance), wanted in groups.items():
-            low, high = bisect_left(self.unplaced, source + 1), bisect_left(self.unplaced, until)
+            low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, until)
             if source >= 0 and high - low <= _SCAN:
-                between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
+                between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
                 part = found._replace(wanted=wanted)
                 constraint = weighing.weigh(part, until, source, -8 * distance, between)
                 constraints += [constraint] if constraint is not None else []
@@ -242,7 +242,7 @@ class MayAlias:
         for where, words in reached.items():
             if len(words) > 1:
                 near.setdefault(where // _NEAR, set()).update(words)
-        for number in self.unplaced:
+        for number in self.unresolved:
             where = self._where(ssa.accesses[number].number)
             if where not in habits:
                 part = where // _NEAR
@@ -255,8 +255,8 @@ class MayAlias:
         It does where a store is taken to miss a word that its instruction wrote at other times.
         """
         for source, number, byte in self.guesses:
-            low = bisect_left(self.unplaced, source + 1)
-            for store in self.unplaced[low : bisect_left(self.unplaced, number)]:
+            low = bisect_left(self.unresolved, source + 1)
+            for store in self.unresolved[low : bisect_left(self.unresolved, number)]:
                 if self._is_habit(store, byte) and self._may_hit(store, byte):
                     return True
         return False
@@ -265,7 +265,7 @@ class MayAlias:
         """List the stores that broke a guess, with their addresses."""
         found: Dict[int, int] = {}
         accesses, domain, cells = self._ssa.accesses, self._domain, self._cells
-        late = [number for number in self.unplaced if domain.mask[accesses[number].address] == MASK]
+        late = [number for number in self.unresolved if domain.mask[accesses[number].address] == MASK]
         for source, number, byte in self.guesses:
             hidden = late[bisect_left(late, source + 1) : bisect_left(late, number)]
             for others in (cells.between(source, number, byte), hidden):

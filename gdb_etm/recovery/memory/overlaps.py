@@ -80,9 +80,9 @@ def _places(domain: Domain, store: MemoryAccess, found: Found) -> Iterator[Tuple
     if (first - low) & MASK > span and (low - first) & MASK > found.address + found.size - 1 - first:
         return
     whole = (1 << 8 * store.size) - 1
-    for place in range(first, found.address + found.size):
-        if not (place ^ bits) & known and (place - low) & MASK <= span:
-            distance = place - found.address
+    for byte in range(first, found.address + found.size):
+        if not (byte ^ bits) & known and (byte - low) & MASK <= span:
+            distance = byte - found.address
             part = moved(whole, 8 * distance) & found.wanted
             if part:
                 yield distance, part
@@ -204,7 +204,11 @@ def _constraint(found: Found, source: int, shift: int, others: Sequence[Candidat
     parts = sum([one[1:] for one in others], ())
     single = int(len({one[3] for one in others}) == 1)
     return (
-        (int(ConstraintKind.LEFT), len(others), found.data, source) + data + (found.wanted, shift) + parts + (single,)
+        (int(ConstraintKind.MAY_ALIAS), len(others), found.data, source)
+        + data
+        + (found.wanted, shift)
+        + parts
+        + (single,)
     )
 
 

@@ -34,7 +34,7 @@ _STILL_THERE = {
 class StoreForwarding:
     """Links the accesses of a segment with each other and its ends.
 
-    :param ssa: The line; constraints are added to it.
+    :param ssa: The variables of the segment; constraints are added to it.
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
     :param where: Gives the address of an instruction by its number.
@@ -59,7 +59,7 @@ class StoreForwarding:
         # The stores of which it is not.
         self.may_alias = MayAlias(ssa, self.cells, where)
         # Accesses of which the address is known, or which did not run.
-        self.placed = bytearray(len(ssa.accesses))
+        self.resolved = bytearray(len(ssa.accesses))
         # Bytes of each load that are linked, a bit for each.
         self.linked = bytearray(len(ssa.accesses))
         # Bytes of each word that are linked to the end.
@@ -79,13 +79,13 @@ class StoreForwarding:
         made.__dict__.update(self.__dict__)
         made.cells = self.cells.copy()
         made.may_alias = self.may_alias.copy(made.cells)
-        made.placed, made.linked = bytearray(self.placed), bytearray(self.linked)
+        made.resolved, made.linked = bytearray(self.resolved), bytearray(self.linked)
         made._ended, made.news = dict(self._ended), list(self.news)
         made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
         made.blocked = dict(self.blocked)
         return made
 
-    def left(self, word: int) -> Optional[int]:
+    def final_word(self, word: int) -> Optional[int]:
         """Give a word as it is at the end, if known.
 
         :param word: An aligned address.
@@ -94,7 +94,7 @@ class StoreForwarding:
 
     def is_readable(self, word: int) -> bool:
         """Check whether there is memory at an aligned address, known or not."""
-        return self.left(word) is not None if self._readable is None else self._readable(word)
+        return self.final_word(word) is not None if self._readable is None else self._readable(word)
 
     def reveal(self, end: Reader) -> None:
         """Take more words to be known at the end."""
@@ -106,7 +106,7 @@ class StoreForwarding:
 
     def relink(self, number: int) -> None:
         """Link a load again, whose links were taken back."""
-        if self.placed[number]:
+        if self.resolved[number]:
             self._connect(number)
 
     def work(self) -> bool:
@@ -176,20 +176,20 @@ class StoreForwarding:
     def _look(self, number: int) -> None:
         access = self._ssa.accesses[number]
         mask = self._domain.mask
-        if not self.placed[number]:
+        if not self.resolved[number]:
             if mask[access.condition] == MASK and not self._domain.bits[access.condition]:
                 self._place_nowhere(number, access)
             elif access.size and mask[access.address] == MASK:
-                self._place(number, access)
+                self._resolve(number, access)
 
     def _place_nowhere(self, number: int, access: MemoryAccess) -> None:
         # It did not run.
-        self.placed[number] = 1
+        self.resolved[number] = 1
         if access.store:
             self.may_alias.remove(number)
 
-    def _place(self, number: int, access: MemoryAccess) -> None:
-        self.placed[number] = 1
+    def _resolve(self, number: int, access: MemoryAccess) -> None:
+        self.resolved[number] = 1
         address = self._domain.bits[access.address]
         ssa = self._ssa
         if access.store:
@@ -215,10 +215,10 @@ class StoreForwarding:
         return known is not None
 
     def _insert(self, word: int, number: int, touched: int) -> None:
-        behind = self.cells.insert(word, number, touched)
+        following = self.cells.insert(word, number, touched)
         cell = self.cells.words[word]
         accesses, linked, domain = self._ssa.accesses, self.linked, self._domain
-        for position in range(behind, len(cell)):
+        for position in range(following, len(cell)):
             other = cell[position]
             access = accesses[other]
             covered = touched & within(domain.bits[access.address], access.size, word)
@@ -279,8 +279,8 @@ class StoreForwarding:
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
         kind = int(ConstraintKind.GUESS if guessed else self.may_alias.ground(source, number))
-        place = (8 * index, 8 * distance, 8 * len(run))
-        self._ssa.add((kind, access.data, other.data) + place + (source, number))
+        field = (8 * index, 8 * distance, 8 * len(run))
+        self._ssa.add((kind, access.data, other.data) + field + (source, number))
 
     def _weigh(self, found: Found, until: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
@@ -297,7 +297,7 @@ class StoreForwarding:
         why: int,
         pair: Tuple[int, ...],
     ) -> None:
-        # Bytes of an access are those of memory at one end of the line.
+        # Bytes of an access are those of memory at one end of the segment.
         known = bits = 0
         for index, _, _, _ in run:
             word = reader((address + index) & ~3) if reader is not None else None
@@ -351,9 +351,9 @@ class StoreForwarding:
         self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
         why = Premise.GUESSED_STORED if guessed else _STILL_THERE[self.may_alias.ground(source, last)]
         why += int(not access.store)
-        left = [(distance, source, distance, guess) for _, _, distance, guess in run]
+        stored = [(distance, source, distance, guess) for _, _, distance, guess in run]
         pair = (source, last) if why >= Premise.GUESSED_STORED else ()
-        self._tie(access, left, self._domain.bits[access.address], self._end, why, pair)
+        self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
 
     def _wait(self, barrier: int, what: int) -> None:
         self._waiting.setdefault(barrier, set()).add(what)

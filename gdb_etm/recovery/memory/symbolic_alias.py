@@ -95,8 +95,8 @@ class SymbolicAlias:
         domain, held = self._ssa.domain, self._ssa.held
         return {
             domain.root[variable]
-            for place in (SP, MSP, PSP)
-            for variable in held[place]
+            for slot in (SP, MSP, PSP)
+            for variable in held[slot]
             if variable >= 0 and domain.mask[variable] != MASK
         }
 
@@ -172,14 +172,14 @@ class SymbolicAlias:
             if self._ssa.domain.mask[access.condition] == MASK:
                 entries.append((number, start, size))
             return
-        for older, place, length in reversed(entries):
-            if place <= start and start + size <= place + length:
+        for older, low, length in reversed(entries):
+            if low <= start and start + size <= low + length:
                 if self._linked[number] and (guessing or older > since):
                     return
                 certain = older > since or self._is_clear(older, number)
                 if certain or guessing:
                     if not self._linked[number]:
-                        found.append((number, older, 0, 8 * (start - place), 8 * size, not certain))
+                        found.append((number, older, 0, 8 * (start - low), 8 * size, not certain))
                     self._linked[number] = 1
                     return
         entries.append((number, start, size))

@@ -66,7 +66,7 @@ class Traces:
     :param unplaced: Numbers of the stores to unknown addresses.
     """
 
-    def __init__(self, ssa: TraceSsa, numbers: Sequence[int], unplaced: Sequence[int]) -> None:
+    def __init__(self, ssa: TraceSsa, numbers: Sequence[int], unresolved: Sequence[int]) -> None:
         self._ssa = ssa
         self._domain = ssa.domain
         # The newest of them.
@@ -82,7 +82,7 @@ class Traces:
         self.numbers: List[int] = []
         # The same; None for what may change any memory.
         self.stores: List[Optional[Store]] = []
-        for number in unplaced:
+        for number in unresolved:
             access = ssa.accesses[number]
             if not access.size or self._domain.root[access.address] != self.root:
                 self.numbers.append(number)
@@ -117,8 +117,8 @@ class Traces:
         if known != MASK and domain.root[data] == self.root:
             word = Byte(MASK, domain.offset[data], 0)
         low, span = domain.interval(address)
-        place = (domain.root[address], domain.offset[address])
-        return Store(access.size, *place, domain.mask[address], domain.bits[address], low, span, word)
+        position = (domain.root[address], domain.offset[address])
+        return Store(access.size, *position, domain.mask[address], domain.bits[address], low, span, word)
 
     def all(self) -> Tuple[List[ByteTrace], List[ByteTrace]]:
         """List the changes, those that discriminate most first, and all others."""

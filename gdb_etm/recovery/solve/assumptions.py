@@ -28,7 +28,7 @@ class Fallen(NamedTuple):
 class Assumptions:
     """The assumptions on a segment, by their numbers.
 
-    :param ssa: The line.
+    :param ssa: The variables of the segment.
     :param made: The assumptions; others may be added while it is worked out.
     :param entered: Gives the address of the function that a call enters, by the call's number.
     """

@@ -21,9 +21,9 @@ from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 from gdb_etm.recovery.values import CoreState
 
-# Times that a line is made anew.
+# Times that a segment is built again.
 ROUNDS = 12
-_LINKS = (ConstraintKind.LINK, ConstraintKind.LEFT)
+_LINKS = (ConstraintKind.LINK, ConstraintKind.MAY_ALIAS)
 
 # Of a fact: why it is known, one of :class:`Premise`; the instruction's number; the variable.
 Key = Tuple[int, int, int]

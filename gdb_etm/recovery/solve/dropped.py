@@ -22,7 +22,7 @@ _TEXTS: Dict[int, str] = {
     Premise.MODE: "what the architecture says of #{number:,}",
     Premise.ALIGNED: "that #{number:,} accesses aligned addresses",
     Premise.MEMORY: "what was in memory that #{number:,} loads",
-    Premise.PLACE: "where a stack was found to be",
+    Premise.BASE: "where a stack was found to be",
 }
 
 
@@ -41,15 +41,15 @@ class Dropped(NamedTuple):
         :param ssa: Of which the facts are.
         :param void: Instructions, by their numbers, of which no constraint is taken.
         """
-        told = [_fact(ssa, one) for one in self.facts]
-        told += ["the word at %#x as it was read at the halt" % word for word in self.words]
-        told += [_link(ssa, older, later) for older, later in self.links]
-        told += ["what #{:,} computes".format(number) for number in void]
-        told = list(dict.fromkeys(told))
-        if not told:
+        texts = [_fact(ssa, one) for one in self.facts]
+        texts += ["the word at %#x as it was read at the halt" % word for word in self.words]
+        texts += [_link(ssa, older, later) for older, later in self.links]
+        texts += ["what #{:,} computes".format(number) for number in void]
+        texts = list(dict.fromkeys(texts))
+        if not texts:
             return "facts contradict each other: what rests on any of them is assumed"
-        more = len(told) - _MOST
-        named = told if more <= 0 else [*told[:_MOST], "%d other facts" % more]
+        more = len(texts) - _MOST
+        named = texts if more <= 0 else [*texts[:_MOST], "%d other facts" % more]
         listed = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
         verbs = ("contradicts", "is") if len(named) == 1 else ("contradict", "are")
         return "%s %s what else is known and %s not used" % (listed, *verbs)

@@ -16,7 +16,7 @@ from gdb_etm.recovery.constraints.arithmetic import (
     total,
     total_with_carry,
 )
-from gdb_etm.recovery.constraints.choice import choose, left, remainder, select
+from gdb_etm.recovery.constraints.choice import choose, may_alias, remainder, select
 from gdb_etm.recovery.constraints.constraints import (
     ConstraintKind,
     Handler,
@@ -76,7 +76,7 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.CHOOSE: choose,
     ConstraintKind.REMAINDER: remainder,
     ConstraintKind.LIMIT: compare,
-    ConstraintKind.LEFT: left,
+    ConstraintKind.MAY_ALIAS: may_alias,
 }
 
 

@@ -16,7 +16,7 @@ from gdb_etm.recovery.solve.propagation import Propagation
 _SEEN, _STACK, _READ, _INFERRED = range(4)
 _TRUST = {
     **dict.fromkeys((Premise.HALT, Premise.BEGIN, Premise.GIVEN), _READ),
-    **dict.fromkeys((Premise.MEMORY, Premise.PLACE), _INFERRED),
+    **dict.fromkeys((Premise.MEMORY, Premise.BASE), _INFERRED),
 }
 
 

@@ -65,7 +65,7 @@ class Solver:
     """Solves one segment.
 
     :param ssa: With its facts.
-    :param memory: Of the line.
+    :param memory: The links of the same segment.
     :param assumptions: What calls and handlers keep.
     :param progress: Called now and then with the number of constraints looked at; what it raises ends the work.
     """
@@ -90,7 +90,7 @@ class Solver:
         self.saved: Optional[SavedContexts] = None
         # Knows what speaks against the blocks in which threads are taken to be kept.
         self.scheduler: Optional[Scheduler] = None
-        # Adds what is known at the line's end by assumption.
+        # Adds what is known at the segment's end by assumption.
         self.further: Optional[Further] = None
 
     @property
@@ -114,7 +114,7 @@ class Solver:
 
     def _find_bases(self) -> None:
         # Finds out where stacks are, unless that has led to a contradiction.
-        if any(why == Premise.PLACE for why, _, _ in self.ssa.doubted):
+        if any(why == Premise.BASE for why, _, _ in self.ssa.doubted):
             return
         search = BaseSearch(self.ssa)
         tries = _TRIES
@@ -148,7 +148,7 @@ class Solver:
 
     def _set_base(self, options: Options, value: int) -> None:
         self.ssa.number = options.number
-        self.ssa.learn(options.variable, MASK, value, Premise.PLACE)
+        self.ssa.learn(options.variable, MASK, value, Premise.BASE)
 
     def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
         """Work out what follows when calls keep registers.

@@ -49,7 +49,7 @@ def goes_on(address: int, asked: bool) -> Sequence[int]:
     return range(address, address + _SKIPPED + 1, 2) if asked else (address,)
 
 
-class Left(NamedTuple):
+class SwitchedOut(NamedTuple):
     """A thread that was left."""
 
     # Index of the exception, in what was expanded.
@@ -90,21 +90,21 @@ class ExceptionFrames:
         self._word = word
         self._asked = asked
         self._found: Dict[int, List[int]] = {}
-        places = {place for address in wanted for place in goes_on(address, address in asked)}
+        targets = {target for address in wanted for target in goes_on(address, address in asked)}
         for address, value in held(pieces, word, 8):
-            if value in places:
+            if value in targets:
                 self._found.setdefault(value, []).append(address - 24)
 
     def at(self, address: int) -> List[int]:
         """List the frames of threads that were left at a return address."""
-        places = goes_on(address, address in self._asked)
-        return [frame for place in places for frame in self._found.get(place, ()) if self._is_frame(frame)]
+        targets = goes_on(address, address in self._asked)
+        return [frame for target in targets for frame in self._found.get(target, ()) if self._is_frame(frame)]
 
     def _is_frame(self, address: int) -> bool:
         status = self._word(address + 28)
         return status is not None and status & _XPSR == 1 << 24
 
-    def of(self, left: Left) -> List[Waiting]:
+    def of(self, left: SwitchedOut) -> List[Waiting]:
         """List the frames that fit a thread that was left.
 
         Its return address counts, and the calls above.
@@ -130,8 +130,8 @@ class ExceptionFrames:
         # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
         at = frame + 20
         for depth, address in enumerate(reversed(calls)):
-            places = range(at, at + 4 * _ABOVE, 4)
-            at = next((place + 4 for place in places if self._word(place) == address | 1), 0)
+            words = range(at, at + 4 * _ABOVE, 4)
+            at = next((word + 4 for word in words if self._word(word) == address | 1), 0)
             if not at:
                 return False
             if not depth:

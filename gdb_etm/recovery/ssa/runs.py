@@ -40,7 +40,7 @@ LOCKUP = "Lockup"
 _ASIDE = (LOCKUP, "Lazy FP push")
 # How a handler is entered or left.
 Handling = Union[Exception_, ExceptionReturn, Chained]
-# What a line is made of, one after the other.
+# The parts of a segment, one after the other.
 Part = Union[InstructionRun, Handling, Aside]
 
 

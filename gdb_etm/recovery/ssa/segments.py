@@ -22,7 +22,7 @@ class SsaSegment(NamedTuple):
     last: int
 
 
-def stretches(history: ExecutionHistory, untouched: bool = False) -> List[SsaSegment]:
+def cut_segments(history: ExecutionHistory, untouched: bool = False) -> List[SsaSegment]:
     """Cut a history into segments, at gaps and where the debugger interfered.
 
     :param untouched: Whether the debugger is known to have changed nothing while the core was halted.

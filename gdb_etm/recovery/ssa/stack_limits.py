@@ -38,11 +38,11 @@ def limits_of(registers: Mapping[str, int]) -> Dict[str, int]:
     """
     found: Dict[str, int] = {}
     for name in NAMES:
-        told = [registers[each] for each in (name + "_s", name + "_ns") if each in registers]
+        values = [registers[each] for each in (name + "_s", name + "_ns") if each in registers]
         if name in registers:
             found[name] = registers[name] & _FIELD
-        elif len(told) == 2:
-            found[name] = min(told) & _FIELD
+        elif len(values) == 2:
+            found[name] = min(values) & _FIELD
     return found
 
 
@@ -53,8 +53,8 @@ def _has(program: Program, what: "re.Pattern[bytes]") -> bool:
 class Limits:
     """Collects checked changes of SP, and learns at the end what follows.
 
-    :param ssa: The line that is being made.
-    :param states: At the line's ends, as far as they are known.
+    :param ssa: The variables of the segment that is being built.
+    :param states: The states at the ends of the segment, if known.
     :param psp: Whether PSP may be in use.
     :param m_profile: Whether the core is of M-profile.
     """
@@ -62,9 +62,9 @@ class Limits:
     def __init__(self, ssa: TraceSsa, states: Sequence[Optional[CoreState]], psp: bool, m_profile: bool) -> None:
         self._ssa = ssa
         self._psp = psp
-        told = any(state is not None and limits_of(state.registers) for state in states)
+        has_limits = any(state is not None and limits_of(state.registers) for state in states)
         # Whether there is anything to be learned.
-        self.used = m_profile and told and not _has(ssa.program, _RAISES)
+        self.used = m_profile and has_limits and not _has(ssa.program, _RAISES)
         self._now: List[int] = [ssa.new(START, 7), ssa.new(START, 7)] if self.used else []
         self._names = dict(zip(self._now, ("MSPLIM", "PSPLIM")))
         self._selected: Dict[Tuple[int, ...], int] = {}

@@ -191,7 +191,7 @@ class TraceSsa(ConstraintGraph):
             return self.offset(other, bits[one] + bits[carry])
         made = self.make(ConstraintKind.SUM, one, other, bits[carry])
         if not bits[carry]:
-            self.products.add(made, one, other)
+            self.remainders.add(made, one, other)
         return made
 
     def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
@@ -209,7 +209,7 @@ class TraceSsa(ConstraintGraph):
             return self.constant((bits[carry] - 1) & MASK)
         made = self.new(len(self.constraints))
         self.relate((ConstraintKind.SUM, one, made, other, 1 - bits[carry]))
-        divisor = self.products.divisor(one, other) if bits[carry] else 0
+        divisor = self.remainders.divisor(one, other) if bits[carry] else 0
         if divisor:
             self.relate((ConstraintKind.REMAINDER, made, one, divisor))
         return made
@@ -221,17 +221,17 @@ class TraceSsa(ConstraintGraph):
         made = self.new(len(self.constraints), known, self.domain.bits[into] & known)
         self.relate((ConstraintKind.BITS, made, into, source) + detail)
         if known and not self.domain.bits[into]:
-            self.products.shift(made, source, detail)
+            self.remainders.shift(made, source, detail)
         return made
 
     def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         made = self.make(ConstraintKind.MULTIPLY, inputs[0], inputs[1])
-        self.products.multiply(made, inputs[0], inputs[1])
+        self.remainders.multiply(made, inputs[0], inputs[1])
         return made
 
     def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         made = self.make(ConstraintKind.DIVIDE, inputs[0], inputs[1])
-        self.products.divide(made, inputs[0], inputs[1])
+        self.remainders.divide(made, inputs[0], inputs[1])
         return made
 
     def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
@@ -242,7 +242,7 @@ class TraceSsa(ConstraintGraph):
             made = self.new(len(self.constraints), _ABOVE.get(op, 0))
             self.relate((ConstraintKind.COMPUTE, made, int(op)) + tuple(inputs))
             if op is Op.UMULH:
-                self.products.high(made, inputs[0], inputs[1])
+                self.remainders.high(made, inputs[0], inputs[1])
             return made
 
         return compute

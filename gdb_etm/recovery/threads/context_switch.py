@@ -112,7 +112,7 @@ class _Walk:
     def __init__(self, constant: Callable[[int], int], program: Reader) -> None:
         self._constant = constant
         self._program = program
-        self._places: Dict[int, Term] = {}
+        self._slots: Dict[int, Term] = {}
         self._memory: Dict[Term, Term] = {}
         self._loads: List[Optional[Term]] = [None, None]
         self._of_load: Dict[Term, int] = {}
@@ -124,8 +124,8 @@ class _Walk:
         self._count = 0
 
     def follow(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
-        self._enter(self._places)
-        self._places[PSP] = (_POINTER, 0)
+        self._enter(self._slots)
+        self._slots[PSP] = (_POINTER, 0)
         for part in parts:
             if isinstance(part, int):
                 self._event(part)
@@ -134,62 +134,62 @@ class _Walk:
                     self._step(template)
         return self._switch(ended)
 
-    def _enter(self, places: Dict[int, Term]) -> None:
-        places[HANDLER], places[CONTROL] = (_FIXED, 1), (_FIXED, 0)
+    def _enter(self, slots: Dict[int, Term]) -> None:
+        slots[HANDLER], slots[CONTROL] = (_FIXED, 1), (_FIXED, 0)
 
     def _event(self, what: int) -> None:
         if what == LEFT:
             # The interrupted handler goes on with its registers.
             pointer = self._get(PSP)
-            self._places = self._interrupted.pop() if self._interrupted else {}
-            self._places[PSP] = pointer
+            self._slots = self._interrupted.pop() if self._interrupted else {}
+            self._slots[PSP] = pointer
             return
         if what == ENTERED:
-            self._interrupted.append(dict(self._places))
-        for place in (0, 1, 2, 3, 12, LR, *FLAGS):
-            self._places[place] = self._fresh()
+            self._interrupted.append(dict(self._slots))
+        for slot in (0, 1, 2, 3, 12, LR, *FLAGS):
+            self._slots[slot] = self._fresh()
 
     def _fresh(self) -> Term:
         self._loads.append(None)
         return (len(self._loads) - 1, 0)
 
-    def _get(self, place: int) -> Term:
-        if place < 0:
-            return (_FIXED, self._constant(~place))
-        if place not in self._places:
-            self._places[place] = self._fresh()
-        return self._places[place]
+    def _get(self, slot: int) -> Term:
+        if slot < 0:
+            return (_FIXED, self._constant(~slot))
+        if slot not in self._slots:
+            self._slots[slot] = self._fresh()
+        return self._slots[slot]
 
     def _step(self, template: Template) -> None:
         certain = template.condition == ALWAYS
         accesses = sum(step[0] in (Op.LOAD, Op.STORE) for step in template.steps)
         index = 0
         for step in template.steps:
-            place = HandlerAccess(self._count, index, accesses)
+            access = HandlerAccess(self._count, index, accesses)
             index += step[0] in (Op.LOAD, Op.STORE)
-            self._do(step, place, certain)
+            self._do(step, access, certain)
         if not certain:
             for written in template.writes:
-                self._places[written] = self._fresh()
-        for written in [one for one in self._places if one >= TEMPORARY]:
-            del self._places[written]
+                self._slots[written] = self._fresh()
+        for written in [one for one in self._slots if one >= TEMPORARY]:
+            del self._slots[written]
         self._count += 1
 
-    def _do(self, step: Step, place: HandlerAccess, certain: bool) -> None:
+    def _do(self, step: Step, access: HandlerAccess, certain: bool) -> None:
         op, outputs, inputs, detail = step
         terms = [self._get(one) for one in inputs]
         if op in (Op.LOAD, Op.STORE) and self._loads[terms[0][0]] is not None:
-            self._accesses.append((place, terms[0]))
+            self._accesses.append((access, terms[0]))
         if op == Op.STORE:
             self._store(terms[0], terms[1] if detail[0] == 4 and certain else self._fresh())
         elif op == Op.CLOBBER:
             self._memory.clear()
         elif op == Op.LOAD and detail[0] == 4:
-            self._places[outputs[0]] = self._load(terms[0])
+            self._slots[outputs[0]] = self._load(terms[0])
         else:
             found = None if op in IMPURE else _compute(Op(op), terms, detail)
             for output in outputs:
-                self._places[output] = self._fresh() if found is None else found
+                self._slots[output] = self._fresh() if found is None else found
 
     def _store(self, address: Term, data: Term) -> None:
         self._memory[address] = data
@@ -232,7 +232,7 @@ class _Walk:
 
     def _accesses_to(self, bases: Set[int], last: int) -> Tuple[Tuple[HandlerAccess, Term], ...]:
         found = [one for one in self._accesses if one[1][0] in bases]
-        return tuple([(place._replace(before_last=last - place.before_last), to) for place, to in found])
+        return tuple([(access._replace(before_last=last - access.before_last), to) for access, to in found])
 
 
 def _compute(op: Op, terms: Sequence[Term], detail: Tuple[int, ...]) -> Optional[Term]:

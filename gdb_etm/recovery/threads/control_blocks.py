@@ -140,7 +140,7 @@ class _Search:
         found = self._waiting.get(address)
         if found is None:
             values = [(frame - self._lowered) & MASK for frame in self._frames(address)]
-            found = {(place - self._member) & MASK for place in self._pointers.to(values)}
+            found = {(at - self._member) & MASK for at in self._pointers.to(values)}
             self._waiting[address] = found
         return later | found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, Left, Waiting, Word, can_search, goes_on
+from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Waiting, Word, can_search, goes_on
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
 from gdb_etm.recovery.threads.residences import Continuation, Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
@@ -87,11 +87,13 @@ class ThreadMatcher:
         self.frames = {left: found for left, found in self.frames.items() if left in own.values()}
         return own, waiting
 
-    def _known_at_end(self, waiting: Sequence[Left], frames: ExceptionFrames, word: Word) -> List[Tuple[int, Waiting]]:
+    def _known_at_end(
+        self, waiting: Sequence[SwitchedOut], frames: ExceptionFrames, word: Word
+    ) -> List[Tuple[int, Waiting]]:
         # A block that is known tells where the frame is.
         switch = next(one.switch for one in self._tracker.periods() if one.switch is not None)
         found: List[Tuple[int, Waiting]] = []
-        others: List[Left] = []
+        others: List[SwitchedOut] = []
         for left in waiting:
             saved = None if left.block is None else word((left.block + switch.member) & MASK)
             if saved is None:
@@ -142,7 +144,7 @@ class ThreadMatcher:
         frames: Optional[ExceptionFrames],
         pointers: Optional[Pointers],
         blocks: Sequence[Optional[int]],
-    ) -> Tuple[Dict[int, int], List[Left]]:
+    ) -> Tuple[Dict[int, int], List[SwitchedOut]]:
         # Match all again until no more continuations are known at which several threads wait.
         ambiguous: Set[Continuation] = set()
         count = -1
@@ -155,7 +157,7 @@ class ThreadMatcher:
                 ambiguous |= self._rivals(waiting, frames, pointers)
         return found, waiting
 
-    def _rivals(self, waiting: Sequence[Left], frames: ExceptionFrames, pointers: Pointers) -> Set[Continuation]:
+    def _rivals(self, waiting: Sequence[SwitchedOut], frames: ExceptionFrames, pointers: Pointers) -> Set[Continuation]:
         # Where others may have gone on than was taken: the thread that was left there seems to wait still, as its
         # frame is in memory, a pointer to it is, and nobody else is known to wait there.  One that runs at the end may
         # have both from before.
@@ -173,10 +175,10 @@ class ThreadMatcher:
         frames: Optional[ExceptionFrames],
         ambiguous: Set[Continuation],
         blocks: Sequence[Optional[int]],
-    ) -> Tuple[Dict[int, int], List[Left]]:
+    ) -> Tuple[Dict[int, int], List[SwitchedOut]]:
         # Match all but those that go on where several threads are known to wait at times; more such ones are added.
         found: Dict[int, int] = {}
-        waiting: List[Left] = []
+        waiting: List[SwitchedOut] = []
         fresh: Set[Continuation] = set()
         matched: List[Continuation] = []
         for number, residence in enumerate(self._residences):
@@ -203,7 +205,7 @@ class ThreadMatcher:
             running = residence is self._residences[-1] and not self._tracker.depth
             if residence.left is not None and residence.left_at is not None and not running:
                 calls += residence.calls
-                left = Left(residence.left, residence.left_at, tuple(calls), block, residence.asked)
+                left = SwitchedOut(residence.left, residence.left_at, tuple(calls), block, residence.asked)
                 waiting = waiting[1 - _WAITING :] + [left]
         return found, waiting
 
@@ -213,7 +215,7 @@ class ThreadMatcher:
         near = start == there or start is not None and there in goes_on(start, start in self._asked)
         return near and (one[1] == other[1] or None in (one[1], other[1]) or start != there)
 
-    def _is_sure(self, left: Left, residence: Residence, rare: bool, frames: Optional[ExceptionFrames]) -> bool:
+    def _is_sure(self, left: SwitchedOut, residence: Residence, rare: bool, frames: Optional[ExceptionFrames]) -> bool:
         # Whether no thread that was left before all that is known can be meant.
         found = () if frames is None else tuple([frame.address for frame in frames.of(left)])
         if frames is not None and (not found or max(found) - min(found) <= NEAR):
@@ -224,7 +226,7 @@ class ThreadMatcher:
         return True
 
 
-def _at_end(waiting: Sequence[Left], frames: ExceptionFrames) -> List[Tuple[int, Waiting]]:
+def _at_end(waiting: Sequence[SwitchedOut], frames: ExceptionFrames) -> List[Tuple[int, Waiting]]:
     # Threads of which memory has one frame that fits no other thread.
     fitting = [(left, frames.of(left)) for left in waiting]
     count: Dict[int, int] = {}
@@ -234,7 +236,7 @@ def _at_end(waiting: Sequence[Left], frames: ExceptionFrames) -> List[Tuple[int,
     return [(left.event, found[0]) for left, found in fitting if len(found) == 1 and count[found[0].address] == 1]
 
 
-def _fitting(waiting: Sequence[Left], residence: Residence) -> List[Left]:
+def _fitting(waiting: Sequence[SwitchedOut], residence: Residence) -> List[SwitchedOut]:
     if residence.resumed is None:
         return []
     at = [one for one in waiting if residence.address in goes_on(one.address, one.asked)]

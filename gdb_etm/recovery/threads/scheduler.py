@@ -31,7 +31,7 @@ class Handled(NamedTuple):
 class Scheduler:
     """Checks what the handlers of a segment did with control blocks.
 
-    :param ssa: The line that is being made.
+    :param ssa: The variables of the segment that is being built.
     :param assumptions: Are added to.
     :param where: Gives the address of an instruction by its number.
     :param word: Reads memory at the end.
@@ -59,11 +59,11 @@ class Scheduler:
         switch, end = handled.switch, self._ssa.number
         self.run(handled.old, switch.current, since, number)
         self._own.append((number, end))
-        told: Set[int] = set()
-        for place, to in switch.accesses:
-            access, address = self._access(place), self._address(handled, to)
-            if access is not None and address is not None and self._ssa.base(access.address) not in told:
-                told.add(self._ssa.base(access.address))
+        seen: Set[int] = set()
+        for handler_access, to in switch.accesses:
+            access, address = self._access(handler_access), self._address(handled, to)
+            if access is not None and address is not None and self._ssa.base(access.address) not in seen:
+                seen.add(self._ssa.base(access.address))
                 self._believe(access.address, address, number, end)
 
     def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
@@ -100,16 +100,16 @@ class Scheduler:
         """Rely on a word having its last value after an instruction."""
         self._since[word] = min(self._since.get(word, number), number)
 
-    def _access(self, place: HandlerAccess) -> Optional[MemoryAccess]:
+    def _access(self, handler_access: HandlerAccess) -> Optional[MemoryAccess]:
         accesses = self._ssa.accesses
-        number = self._ssa.number - place.before_last
+        number = self._ssa.number - handler_access.before_last
         found = []
         for access in reversed(accesses):
             if access.number < number:
                 break
             if access.number == number:
                 found.append(access)
-        return found[-1 - place.which] if len(found) == place.of else None
+        return found[-1 - handler_access.which] if len(found) == handler_access.of else None
 
     def disturbed(self, memory: StoreForwarding) -> int:
         """Find the last instruction that may have written a word relied on.
@@ -123,9 +123,9 @@ class Scheduler:
         found = [number for word, since in self._since.items() for number in written[word] if number > since]
         habitual = {where(number) for numbers in written.values() for number in numbers}
         if habitual:
-            unplaced = [self._ssa.accesses[number].number for number in memory.may_alias.unplaced]
+            unresolved = [self._ssa.accesses[number].number for number in memory.may_alias.unresolved]
             since = min(self._since.values())
-            found += [number for number in unplaced if number > since and where(number) in habitual]
+            found += [number for number in unresolved if number > since and where(number) in habitual]
         return max(found, default=0)
 
     def _writers(self, word: int, memory: StoreForwarding) -> List[int]:

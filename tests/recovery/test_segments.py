@@ -7,7 +7,7 @@ from typing import List, Sequence
 import pytest
 
 from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason
-from gdb_etm.recovery.ssa.segments import SsaSegment, stretches, within
+from gdb_etm.recovery.ssa.segments import SsaSegment, cut_segments, within
 from tests.history.executed import Item, Taken, history_of
 from tests.recovery.small import CODE, built
 
@@ -22,9 +22,9 @@ def parts(between: Sequence[Item], source: str = NOPS, untouched: bool = True) -
     """Cut a history of four instructions with events behind the second."""
     items: List[Item] = [CODE, CODE + 2, *between, NEXT, CODE + 6]
     history = history_of(built(source), items)
-    found = stretches(history, untouched)
+    found = cut_segments(history, untouched)
     for one in found:
-        # Nothing that breaks a stretch is given to those who follow it.
+        # Nothing that breaks a segment is given to those who follow it.
         assert not [item for item in within(history, one.first, one.last) if item in between and item != TAKEN]
     return found
 
@@ -68,4 +68,4 @@ def test_behind_a_breakpoint_instruction_a_debugger_may_have_acted() -> None:
 
 def test_no_halt_is_left_where_a_history_ends() -> None:
     history = history_of(built(NOPS), [CODE, CODE + 2, Taken(15, NEXT)], NEXT)
-    assert stretches(history, True) == [SsaSegment(1, 2)]
+    assert cut_segments(history, True) == [SsaSegment(1, 2)]
