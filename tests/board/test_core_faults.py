@@ -87,7 +87,8 @@ def test_stack_limit() -> None:
     test_fault_on_an_instruction(STACK_LIMIT, 0x100000, None)
 
 
-def test_a_return_to_the_wrong_mode() -> None:
+@pytest.mark.parametrize("value", [0xFFFFFFB0, 0xFFFFFFF9], ids=["to the wrong mode", "illegal"])
+def test_a_bad_return_is_a_usage_fault(value: int) -> None:
     run = program(
         """
 start:
@@ -98,7 +99,7 @@ at: bx r0
 hardfault:
     bkpt
 """
-        % exc_return(0xFFFFFFB0)
+        % exc_return(value)
     )
     run.machine.run(100)
     assert run.recorder.stream[-4:-1] == [run["at"], ("return", 0, 0), ("exception", 3, NO_EXECUTION)]
@@ -216,24 +217,6 @@ def test_fault_in_hard_fault_locks_up(core: str) -> None:
     assert run.machine.read(0xE000EDF0, 4) & 1 << 19
     run.machine.write(0xE000EDF0, 4, 0xA05F0003)
     assert register(run.machine, 15) == LOCKUP[core]
-
-
-def test_illegal_exc_return_is_a_usage_fault() -> None:
-    run = program(
-        """
-start:
-    svc #0
-svc:
-    ldr r0, =0x%x
-at: bx r0
-hardfault:
-    bkpt
-"""
-        % exc_return(0xFFFFFFF9)
-    )
-    run.machine.run(100)
-    assert run.recorder.stream[-4:-1] == [run["at"], ("return", 0, 0), ("exception", 3, NO_EXECUTION)]
-    assert run.machine.read(CFSR, 4) == 0x40000
 
 
 def test_stacking_outside_memory_is_a_derived_fault() -> None:

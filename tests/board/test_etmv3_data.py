@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import pytest
 
@@ -11,10 +11,8 @@ from gdb_etm.board.t32 import decode
 from gdb_etm.capture import BufferFormat
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import TracedInstruction
 from gdb_etm.program.image import Program
-from gdb_etm.protocols import elements
-from gdb_etm.protocols.elements import DataGap, GapReason, Transfer
+from gdb_etm.protocols.elements import DataGap, GapReason
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.handlers import DATA_KINDS
 from gdb_etm.protocols.etmv3.listing import list_packets
@@ -22,7 +20,7 @@ from gdb_etm.protocols.etmv3.packets import Kind
 from tests.board import hand_m4
 from tests.board.hand_m4 import Traced, trace
 from tests.board.test_etmv3_unit import listed, truth, untold
-from tests.execution import EXCEPTION_RETURN, Event
+from tests.board.transfers import Moved, Step, told
 
 PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks", "transfers", "faults")
 BOTH = hand_m4.ADDRESSES | hand_m4.VALUES
@@ -30,19 +28,6 @@ FULL = BOTH | hand_m4.CYCLES | hand_m4.TIMESTAMPS | hand_m4.BRANCHES
 
 # OpenCSD takes the marker of an exception's stores for an exception of its own.
 _DATA_PACKETS = {kind.value for kind in (*DATA_KINDS, Kind.EXCEPTION_ENTRY)}
-
-
-class Moved(NamedTuple):
-    """A transfer as truth and trace both tell it."""
-
-    store: Optional[bool]
-    address: Optional[int]
-    size: Optional[int]
-    value: Optional[int]
-
-
-# An instruction or event and what it transferred.
-Step = Tuple[Event, Tuple[Moved, ...]]
 
 
 def truth_of(result: Traced) -> List[Step]:
@@ -69,29 +54,6 @@ def truth_of(result: Traced) -> List[Step]:
     return steps
 
 
-def told(result: Traced, passed_over: Sequence[GapReason] = (GapReason.TRACE_ON,)) -> List[Step]:
-    """Decode a capture of one core."""
-    (history,) = build(result.capture).values()
-    found: List[Step] = []
-    number = 0
-    for item in history.walk(1, len(history)):
-        if isinstance(item, TracedInstruction):
-            number += 1
-            found.append((item.address, moved_by(history.transfers(number))))
-        elif isinstance(item, elements.Exception_):
-            what = ("exception", item.number, item.return_address)
-            found.append((what, moved_by(history.event_transfers(item))))
-        elif isinstance(item, elements.ExceptionReturn):
-            found.append((EXCEPTION_RETURN, moved_by(history.event_transfers(item))))
-        elif isinstance(item, (elements.Gap, DataGap)) and item.reason not in passed_over:
-            found.append((str(item), ()))
-    return found
-
-
-def moved_by(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
-    return tuple([Moved(each.store, each.address, each.size, each.value) for each in transfers])
-
-
 def run(program: str, folder: Path, control: int, size: int = 1 << 20, **options: Any) -> Tuple[Traced, List[Step]]:
     """Trace a program with its transfers; return the run and its truth."""
     result = trace(program, folder, control, size, data_trace=True, truth_data=True, **options)
@@ -104,7 +66,7 @@ def test_every_transfer_is_the_truths(program: str, control: int, tmp_path: Path
     result, real = run(program, tmp_path, control)
     assert not result.wrapped
     assert sum(len(transfers) for _, transfers in real) > 100
-    assert told(result) == real
+    assert told(result.capture) == real
 
 
 PARTS = [
@@ -117,14 +79,14 @@ PARTS = [
 @pytest.mark.parametrize("program", ["interrupts", "transfers"])
 def test_addresses_or_values_alone(program: str, control: int, known: Callable[[Moved], Moved], tmp_path: Path) -> None:
     result, real = run(program, tmp_path, control)
-    assert told(result) == [(what, tuple(map(known, transfers))) for what, transfers in real]
+    assert told(result.capture) == [(what, tuple(map(known, transfers))) for what, transfers in real]
 
 
 @pytest.mark.parametrize("program", ["sort", "interrupts", "transfers"])
 def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
     result, real = run(program, tmp_path, BOTH, 2048, sync=0x100)
     assert result.wrapped
-    found = told(result, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED, GapReason.UNPLACED))
+    found = told(result.capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED, GapReason.UNPLACED))
     assert len(found) > 100
     # What a late value belongs to may be before the first address; of the first instruction all may be before it.
     first = next(at for at, (_, transfers) in enumerate(found) if transfers)
@@ -143,8 +105,8 @@ def test_an_address_range_of_the_data(tmp_path: Path) -> None:
     def inside(each: Moved) -> bool:
         return each.address is not None and stack <= each.address < 0x20080000
 
-    assert told(result) == [(what, tuple(filter(inside, transfers))) for what, transfers in real]
-    assert any(transfers for _, transfers in told(result))
+    assert told(result.capture) == [(what, tuple(filter(inside, transfers))) for what, transfers in real]
+    assert any(transfers for _, transfers in told(result.capture))
 
 
 def test_stores_to_one_word(tmp_path: Path) -> None:
@@ -161,7 +123,7 @@ def test_stores_to_one_word(tmp_path: Path) -> None:
         begin, size = each.address or 0, each.size or 0
         return bool(each.store) and begin <= address < begin + size
 
-    assert told(result) == [(what, tuple(filter(touches, transfers))) for what, transfers in real]
+    assert told(result.capture) == [(what, tuple(filter(touches, transfers))) for what, transfers in real]
 
 
 def test_data_that_is_suppressed(tmp_path: Path) -> None:
@@ -169,7 +131,7 @@ def test_data_that_is_suppressed(tmp_path: Path) -> None:
     (history,) = build(result.capture).values()
     reasons = {element.reason for _, element in history.elements() if isinstance(element, DataGap)}
     assert GapReason.SUPPRESSED in reasons and reasons <= {GapReason.SUPPRESSED, GapReason.UNPLACED}
-    found = told(result, (GapReason.TRACE_ON, GapReason.SUPPRESSED, GapReason.UNPLACED))
+    found = told(result.capture, (GapReason.TRACE_ON, GapReason.SUPPRESSED, GapReason.UNPLACED))
     assert [what for what, _ in found] == [what for what, _ in real]
     wrong = [at for at, (ours, theirs) in enumerate(zip(found, real)) if ours != theirs]
     # What is missing is missing in one place, and nothing is put where it does not belong.
@@ -181,7 +143,7 @@ def test_data_that_is_suppressed(tmp_path: Path) -> None:
 
 def test_an_overflow_with_data(tmp_path: Path) -> None:
     result, real = run("sort", tmp_path, BOTH, faults="overflow:3000")
-    found = told(result, (GapReason.TRACE_ON, GapReason.OVERFLOW, GapReason.UNPLACED))
+    found = told(result.capture, (GapReason.TRACE_ON, GapReason.OVERFLOW, GapReason.UNPLACED))
     before = next(n for n, (left, right) in enumerate(zip(found, real)) if left != right)
     after = len(found) - before - 1
     assert before > 300 and after > 10000

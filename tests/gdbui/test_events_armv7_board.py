@@ -13,8 +13,7 @@ import pytest
 from tests.firmware.build import symbol
 from tests.firmware.cortex_a.build import elf as elf_a
 from tests.firmware.cortex_m4.build import elf as elf_m4
-from tests.gdb_session import run_gdb
-from tests.gdbui.test_filter_board import functions, history, instructions, ran_on_a9
+from tests.gdbui.traced import functions, history, instructions, ran_on_a9, traced
 
 
 class Seen(NamedTuple):
@@ -38,37 +37,13 @@ class Seen(NamedTuple):
 
 def m4(folder: Path, lines: Sequence[str], options: str = "--data-trace --etb-size 1M", program: str = "sort") -> Seen:
     path = elf_m4(program)
-    output = run_gdb(
-        [
-            "file %s" % path,
-            "etm connect board:m4 --elf %s --truth %s %s" % (path, folder / "truth", options),
-            *("etm " + line for line in lines),
-            "etm start",
-            "continue",
-            "etm history 1,1000000",
-            "etm disconnect",
-        ]
-    )
-    assert "Traceback" not in output and "Python Exception" not in output, output
+    output = traced("m4", path, folder, ["etm " + line for line in lines], options)
     return Seen(output, history(output), [each.address for each in instructions(folder)], path)
 
 
 def a9(folder: Path, lines: Sequence[str], program: str = "sort-t32") -> Seen:
     path = elf_a(program)
-    place = "--elf %s --truth %s --option board.hold=1 --etb-size 1M" % (path, folder / "truth")
-    output = run_gdb(
-        [
-            "file %s" % path,
-            "etm connect board:a9 --dap-only " + place,
-            *("etm " + line for line in lines),
-            "etm start",
-            "python import time; time.sleep(1)",
-            "etm stop",
-            "etm history 1,1000000",
-            "etm disconnect",
-        ]
-    )
-    assert "Traceback" not in output and "Python Exception" not in output, output
+    output = traced("a9", path, folder, ["etm " + line for line in lines])
     return Seen(output, history(output), ran_on_a9(folder), path)
 
 

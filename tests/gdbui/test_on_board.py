@@ -13,8 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 import pytest
 
 from tests.firmware.build import elf
-from tests.gdb_session import run_gdb
-from tests.gdbui.test_filter_board import Wanted, branches, cut, functions, history, truth
+from tests.gdbui.traced import Wanted, branches, cut, functions, history, traced, truth
 
 _FULL = "--etb-size 1M --option board.resources=full"
 _EVENT = re.compile(r"<event (\d)(?:: (.*))?>$")
@@ -25,20 +24,7 @@ P0 = branches(PATH)
 
 
 def session(board: str, folder: Path, commands: Sequence[str], options: str = _FULL, after: Sequence[str] = ()) -> str:
-    output = run_gdb(
-        [
-            "file %s" % PATH,
-            "etm connect board:%s --elf %s --truth %s %s" % (board, PATH, folder / "truth", options),
-            *commands,
-            "etm start",
-            "continue",
-            "etm history 1,1000000",
-            *after,
-            "etm disconnect",
-        ]
-    )
-    assert "Traceback" not in output and "Python Exception" not in output, output
-    return output
+    return traced(board, PATH, folder, commands, options, after)
 
 
 def told(output: str) -> List[Tuple[int, int]]:

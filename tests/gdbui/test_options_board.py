@@ -15,7 +15,7 @@ from tests.firmware.build import elf, size, symbol
 from tests.firmware.cortex_a.build import elf as elf_a
 from tests.firmware.cortex_m4.build import elf as elf_m4
 from tests.gdb_session import run_gdb
-from tests.gdbui.test_filter_board import history, instructions, ran_on_a9
+from tests.gdbui.traced import history, instructions, ran_on_a9, traced
 
 _FULL = "--etb-size 1M --option board.comparators=4"
 
@@ -24,21 +24,7 @@ def session(
     board: str, path: str, folder: Path, settings: Sequence[str], more: Sequence[str] = (), options: str = _FULL
 ) -> str:
     """Run a program with settings; print its history, and ``more``."""
-    place = "--elf %s --truth %s %s" % (path, folder / "truth", options)
-    output = run_gdb(
-        [
-            "file %s" % path,
-            "etm connect board:%s %s" % (board, place),
-            *("set etm " + each for each in settings),
-            "etm start",
-            "continue",
-            "etm history 1,1000000",
-            *more,
-            "etm disconnect",
-        ]
-    )
-    assert "Traceback" not in output and "Python Exception" not in output, output
-    return output
+    return traced(board, path, folder, ["set etm " + each for each in settings], options, more)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +103,7 @@ def test_fuller_unit_of_the_m4(settings: List[str], words: str, tmp_path: Path) 
     ],
 )
 def test_unit_of_the_a9(settings: List[str], words: str, tmp_path: Path) -> None:
-    path = elf_a("modes")
-    place = "--elf %s --truth %s --option board.hold=1 --etb-size 1M" % (path, tmp_path / "truth")
-    output = run_gdb(
-        [
-            "file %s" % path,
-            "etm connect board:a9 --dap-only " + place,
-            *("etm set " + each for each in settings),
-            "etm start",
-            "python import time; time.sleep(1)",
-            "etm stop",
-            "etm history 1,1000000",
-            "etm disconnect",
-        ]
-    )
+    output = traced("a9", elf_a("modes"), tmp_path, ["etm set " + each for each in settings])
     assert words in output
     if "Tracing everything" in output:
         assert history(output) == ran_on_a9(tmp_path) != []

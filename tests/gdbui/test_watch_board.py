@@ -12,7 +12,7 @@ import pytest
 
 from tests.firmware.build import elf, symbol
 from tests.gdb_session import run_gdb
-from tests.gdbui.test_filter_board import Wanted, branches, cut, history, instructions, session, truth
+from tests.gdbui.traced import Wanted, branches, cut, filtered, history, instructions, truth
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tests.gdbui.test_filter_board import Wanted, branches, cut, history, instru
 )
 def test_from_a_function_to_another(board: str, filters: List[str], tmp_path: Path) -> None:
     path = elf("interrupts")
-    output = session(board, path, tmp_path, filters)
+    output = filtered(board, path, tmp_path, filters)
     assert "note: the filter takes comparators of the DWT (3" in output
     assert history(output) == cut(truth(tmp_path), Wanted(path, filters), branches(path)) != []
 
@@ -36,7 +36,7 @@ def test_aligned_blocks_of_an_m7(kind: str, tmp_path: Path) -> None:
     """An event switches the trace between blocks (IHI 0064, 4.1.2)."""
     path = elf("sort")
     filters = ["%s 0x%x-0x%x" % (kind, *_block(path, "is_even", 64))]
-    output = session("m7", path, tmp_path, filters)
+    output = filtered("m7", path, tmp_path, filters)
     assert "note: an event switches the trace" in output
     found, ran = history(output), [each.address for each in instructions(tmp_path)]
     view, inside = Wanted(path, filters), branches(path)

@@ -11,7 +11,7 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Event, Gap, Range
 from gdb_etm.snapshot.reader import read_snapshot
-from tests.protocols.etmv4.streams import same
+from tests.protocols.histories import same
 from tests.shared import capture_folder
 
 

@@ -16,7 +16,8 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Gap, Range, TraceEvent
 from gdb_etm.protocols.recorder import Leg, Recorder, Run, RunTable
 from gdb_etm.snapshot.reader import read_snapshot
-from tests.protocols.etmv4.streams import Code, program, same
+from tests.protocols.etmv4.streams import Code, program
+from tests.protocols.histories import same
 from tests.shared import capture_folder
 
 # movs r0, #1 and mov.w r0, #1 in turn, twenty times each, from 0x1000 on.

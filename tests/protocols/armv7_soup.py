@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import random
-from typing import List, NamedTuple, Sequence, Tuple, Union
+from typing import List, NamedTuple, Sequence, Union
 
-from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.elements import Cycles, DataGap, Event, Range
+from gdb_etm.protocols.elements import Cycles, DataGap
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.decoder import Decoder as Etmv3Decoder
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.decoder import Decoder as PtmDecoder
-from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import PROTOCOLS
 from tests.protocols.etmv3 import dice as etmv3_dice
 from tests.protocols.etmv3 import streams as etmv3
-from tests.protocols.etmv4.streams import Code, program, same
+from tests.protocols.etmv4.streams import Code, program
+from tests.protocols.histories import Element, history_of_pieces, same
 from tests.protocols.possible import Judge
 from tests.protocols.ptm import dice as ptm_dice
 from tests.protocols.ptm import streams as ptm
@@ -49,9 +47,6 @@ MEMORY = program(
 )
 
 
-Element = Tuple[int, Union[Range, Event]]
-
-
 class Found(NamedTuple):
     """All that was decoded."""
 
@@ -70,7 +65,6 @@ class Unit:
     """
 
     def __init__(self, config: Config, memory: Program) -> None:
-        self._protocol = protocol_of(config)
         self._decoder: Union[Etmv3Decoder, PtmDecoder]
         if isinstance(config, PtmConfig):
             self._decoder = PtmDecoder(config, memory)
@@ -79,12 +73,7 @@ class Unit:
 
     def decode(self, pieces: List[bytes]) -> Found:
         """Decode a stream fed in pieces."""
-        decoding = self._decoder.begin(same)
-        for piece in pieces:
-            decoding.feed(piece)
-        recorder: Recorder = decoding.finish()
-        source = TraceSource("ETM_0", self._protocol, {}, None, ())
-        history = ExecutionHistory(recorder, source, self._decoder.automaton.blocks, BufferEnd.STARTED)
+        history = history_of_pieces(self._decoder, pieces)
         return Found(list(history.elements()), history.data_elements())
 
 

@@ -15,8 +15,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.encode.data import DataConfig
 from tests.protocols.etmv3.test_encoder_walks import record as record_etmv3
-from tests.protocols.etmv4.streams import same
 from tests.protocols.etmv4.test_encoder_walks import record as record_etmv4
+from tests.protocols.histories import same
 from tests.protocols.possible import Judge
 from tests.protocols.ptm.test_encoder_walks import Recorded as RecordedPtm
 from tests.shared import SHARED, read_capture

@@ -9,7 +9,8 @@ from typing import List, Tuple
 
 from gdb_etm.protocols.elements import Timestamp
 from gdb_etm.protocols.ptm.decoder import Decoder
-from tests.protocols.ptm.streams import ASYNC, PLAIN, Code, program
+from tests.protocols.etmv4.streams import Code, program
+from tests.protocols.ptm.streams import ASYNC, PLAIN
 
 # T32: 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 beq 1000 | 1020 adds r0, #1 | 1022 bx lr
 PROGRAM = program(Code(0x1000, "0120 00f00df8 0028 fad0"), Code(0x1020, "0130 7047"))

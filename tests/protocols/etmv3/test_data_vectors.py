@@ -11,7 +11,9 @@ from gdb_etm.protocols.elements import DataGap, Event, Exception_, Transfer
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.decoder import Decoder
 from tests.protocols.armv7_lines import line
-from tests.protocols.etmv3.streams import ASYNC, DATA, Code, history_of, program, same
+from tests.protocols.etmv3.streams import ASYNC, DATA
+from tests.protocols.etmv4.streams import Code, program
+from tests.protocols.histories import history_of, same
 
 # T32:
 # 1000 ldr r0, [r1] | 1002 str r0, [r1] | 1004 ldmia r0!, {r1, r2} | 1006 adds r0, #1 | 1008 push {r4, lr}

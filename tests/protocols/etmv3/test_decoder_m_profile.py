@@ -12,7 +12,8 @@ from typing import List
 import pytest
 
 from gdb_etm.protocols.elements import Exception_
-from tests.protocols.etmv3.streams import ASYNC, M_PROFILE, Code, decode, program, story
+from tests.protocols.etmv3.streams import ASYNC, M_PROFILE, decode, story
+from tests.protocols.etmv4.streams import Code, program
 
 # 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 b 1000
 # 1020 adds r0, #1 | 1022 bx lr

@@ -9,7 +9,8 @@ from typing import List
 
 import pytest
 
-from tests.protocols.etmv3.streams import A_PROFILE, ASYNC, Code, program, story
+from tests.protocols.etmv3.streams import A_PROFILE, ASYNC, story
+from tests.protocols.etmv4.streams import Code, program
 
 # T32:
 # 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 beq 1000 | 100a it ne | 100c addne r0, #1 | 100e b 1000

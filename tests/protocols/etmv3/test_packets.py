@@ -13,7 +13,8 @@ import pytest
 
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.listing import list_packets
-from tests.protocols.etmv3.streams import A_PROFILE, ASYNC, CYCLES, DATA, M_PROFILE, same
+from tests.protocols.etmv3.streams import A_PROFILE, ASYNC, CYCLES, DATA, M_PROFILE
+from tests.protocols.histories import same
 
 # At 0x1000, Thumb: the address of 000, "Normal I-sync packet", with the T bit.
 ISYNC = "08 01 01 10 00 00|"

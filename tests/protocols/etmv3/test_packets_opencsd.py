@@ -29,7 +29,8 @@ from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.listing import list_packets
 from gdb_etm.protocols.packet import Packet
 from tests.protocols.etmv3.dice import Dice
-from tests.protocols.etmv3.streams import ASYNC, same
+from tests.protocols.etmv3.streams import ASYNC
+from tests.protocols.histories import same
 from tests.protocols.opencsd import Listed, opencsd_packets
 
 NAMES = {

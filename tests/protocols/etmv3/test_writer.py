@@ -18,7 +18,8 @@ from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
 from gdb_etm.protocols.etmv3.exceptions import exception_name
 from gdb_etm.protocols.etmv3.listing import list_packets
 from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS
-from tests.protocols.etmv3.streams import A_PROFILE, CYCLES, DATA, M_PROFILE, same
+from tests.protocols.etmv3.streams import A_PROFILE, CYCLES, DATA, M_PROFILE
+from tests.protocols.histories import same
 from tests.shared import shared
 
 WIDE = Layout(alternative=False, timestamp_bytes=9)

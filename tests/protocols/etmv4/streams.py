@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple, Sequence, Tuple, Union
+from typing import List, NamedTuple, Sequence, Union
 
-from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
-from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import (
     Context,
@@ -20,7 +19,8 @@ from gdb_etm.protocols.elements import (
 )
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
-from gdb_etm.protocols.recorder import Recorder
+from tests.protocols import histories
+from tests.protocols.histories import Element
 
 # An A-Sync packet.
 ASYNC = "00" * 11 + "80 "
@@ -54,32 +54,9 @@ def program(*pieces: Code) -> Program:
     return Program([MemoryImage(piece.address, bytes.fromhex(piece.text), "test") for piece in pieces])
 
 
-def same(position: int) -> int:
-    """Map a stream's position to the same offset."""
-    return position
-
-
-def history_of(recorder: Recorder, decoder: Decoder) -> ExecutionHistory:
-    """Make the history of a recording."""
-    source = TraceSource("ETM_0", "etmv4", {}, None, ())
-    return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
-
-
-Element = Tuple[int, Union[Range, Event]]
-
-
 def decode(config: Etmv4Config, memory: Program, data: bytes) -> List[Element]:
     """Decode a stream in one piece, with nothing learned before."""
-    decoder = Decoder(config, memory)
-    return list(history_of(decoder.decode(data, same), decoder).elements())
-
-
-def decode_pieces(decoder: Decoder, pieces: Iterable[bytes]) -> List[Element]:
-    """Decode a stream fed in pieces."""
-    decoding = decoder.begin(same)
-    for piece in pieces:
-        decoding.feed(piece)
-    return list(history_of(decoding.finish(), decoder).elements())
+    return histories.decode(Decoder(config, memory), data)
 
 
 def line(element: Union[Range, Event]) -> str:

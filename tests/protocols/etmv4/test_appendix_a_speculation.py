@@ -13,7 +13,8 @@ import pytest
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, decode_pieces, lines, program, story
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, lines, program, story
+from tests.protocols.histories import decode_pieces
 
 UNIT = A_PROFILE._replace(max_speculation=8, commit_mode=0)
 WITH_STACK = UNIT._replace(return_stack=True)

@@ -12,7 +12,8 @@ import pytest
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC
+from tests.protocols.histories import same
 
 PASS_FAIL = A_PROFILE._replace(version=6, conditional=7, condition_keys=8)
 FLAGS = PASS_FAIL._replace(condition_flags=True)

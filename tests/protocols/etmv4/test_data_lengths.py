@@ -13,7 +13,8 @@ import pytest
 from gdb_etm.protocols.etmv4.data.headers import build_data_table
 from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC
+from tests.protocols.histories import same
 
 # Each field that may go on ends with its first byte, or has two.
 SHORT = bytes.fromhex("01" * 24)

@@ -21,8 +21,9 @@ from gdb_etm.protocols.etmv4.encode.encoder import Encoder
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, pack_address, read_packed_address, unpack_address
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.snapshot.reader import read_snapshot
-from tests.protocols.etmv4.streams import M_PROFILE, Code, Element, program, same
+from tests.protocols.etmv4.streams import M_PROFILE, Code, program
 from tests.protocols.etmv4.walker import RandomProgram, Walk
+from tests.protocols.histories import Element, same
 from tests.shared import capture_folder
 
 CAPTURES = ["armv8_1m_branches", "a57_single_step", "juno_r1_1", "rp2350-m33-0", "v7m-svc", "v8m-svc"]

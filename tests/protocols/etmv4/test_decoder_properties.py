@@ -22,18 +22,9 @@ from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
 from gdb_etm.protocols.etmv4.encode.encoder import Encoder
 from gdb_etm.protocols.etmv4.listing import list_packets
-from tests.protocols.etmv4.streams import (
-    A_PROFILE,
-    ASYNC,
-    M_PROFILE,
-    Code,
-    Element,
-    decode,
-    decode_pieces,
-    program,
-    same,
-)
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, M_PROFILE, Code, decode, program
 from tests.protocols.etmv4.walker import RandomProgram, Walk
+from tests.protocols.histories import Element, decode_pieces, same
 
 CONFIGS = [
     M_PROFILE,

@@ -11,7 +11,8 @@ import pytest
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC
+from tests.protocols.histories import same
 
 UNIT = A_PROFILE._replace(version=6, commit_mode=0, max_speculation=16)
 COMMITTED = UNIT._replace(commit_mode=1)

@@ -21,18 +21,9 @@ from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.snapshot.reader import read_snapshot
+from tests.protocols.etmv4.test_decoder_captures import CAPTURES
 from tests.shared import capture_folder, shared
 
-CAPTURES = [
-    "a55-test-tpiu",
-    "a57_single_step",
-    "armv8_1m_branches",
-    "init-short-addr",
-    "juno_r1_1",
-    "rp2350-m33-0",
-    "v7m-svc",
-    "v8m-svc",
-]
 # Ours by the beginning of theirs; the numbers of formats are compared by the bytes.
 NAMES = {
     "I_ASYNC": Kind.ASYNC,

@@ -9,7 +9,8 @@ import pytest
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, history_of, program, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, program
+from tests.protocols.histories import history_of, same
 
 # 1000 cmp r0, #0 | moveq r0, #1 | strne r1, [r2] | addgt r1, r1, #1 | b 1000
 # 2000 ldreq r1, [r0] | strne r1, [r0] | moveq r1, #0 | cmpne r0, #1 | movgt r0, #1 | b 2014

@@ -11,7 +11,8 @@ import pytest
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
-from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, history_of, program, same
+from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, program
+from tests.protocols.histories import history_of, same
 
 UNIT = M_PROFILE._replace(version=5, conditional=7, condition_keys=8)
 FLAGS = UNIT._replace(condition_flags=True)

@@ -19,7 +19,8 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.encode import packets as write
 from tests.protocols.etmv4 import rare_packets
-from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, history_of, program, same
+from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, program
+from tests.protocols.histories import history_of, same
 
 BLOCKS = 4
 LOAD, STORE = 1, 2

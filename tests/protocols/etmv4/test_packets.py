@@ -14,7 +14,8 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.headers import build_table
 from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.stream import NEED_MORE
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC
+from tests.protocols.histories import same
 
 UNIT = A_PROFILE._replace(version=6, commit_mode=0, condition_keys=16)
 M_UNIT = UNIT._replace(m_profile=True)

@@ -19,8 +19,9 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSour
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.snapshot.writer import write_snapshot
-from tests.protocols.etmv4.streams import ASYNC, same
+from tests.protocols.etmv4.streams import ASYNC
 from tests.protocols.etmv4.test_packets import UNIT, VECTORS
+from tests.protocols.histories import same
 
 # TRCCONFIGR: loads and stores as P0, Context ID, VMID, all conditionals, data addresses and values.
 # TRCIDR0: data trace, conditional trace, Q elements; COMMOPT in bit 29.

@@ -12,7 +12,8 @@ import pytest
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, decode, lines, program, same
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, Code, decode, lines, program
+from tests.protocols.histories import same
 
 UNIT = A_PROFILE._replace(version=6, commit_mode=0, max_speculation=4, conditional=7, condition_keys=8)
 FLAGS = UNIT._replace(condition_flags=True)

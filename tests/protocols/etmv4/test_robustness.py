@@ -24,7 +24,8 @@ from tests.protocols.etmv4.differential.properties import (
     count_calls,
 )
 from tests.protocols.etmv4.differential.soup import UNITS, Stream, soup
-from tests.protocols.etmv4.streams import ASYNC, decode, same
+from tests.protocols.etmv4.streams import ASYNC, decode
+from tests.protocols.histories import same
 
 # The same streams in every run.
 _STABLE = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}

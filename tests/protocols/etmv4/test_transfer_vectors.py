@@ -14,7 +14,8 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data.decoder import decode_data
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from tests.protocols.etmv4.data_streams import START, UNIT
-from tests.protocols.etmv4.streams import ASYNC, Code, history_of, program, same
+from tests.protocols.etmv4.streams import ASYNC, Code, program
+from tests.protocols.histories import history_of, same
 
 FEW = UNIT._replace(p0_keys=6)
 # Trace Info with loads and stores as P0 elements and key 0, Trace On, Thread mode, 0x1000.

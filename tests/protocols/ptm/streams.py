@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Tuple, Union
+from typing import List
 
-from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.decoder import Decoder
-from gdb_etm.protocols.recorder import Recorder
 from tests.protocols.armv7_lines import line
-from tests.protocols.etmv4.streams import Code, program, same
+from tests.protocols.histories import decode
 
 # An A-sync packet.
 ASYNC = "000000000080 "
@@ -23,31 +19,7 @@ CYCLES = PLAIN._replace(cycle_accurate=True)
 # The same, with its return stack in use.
 STACK = PLAIN._replace(return_stack=True)
 
-__all__ = ["Code", "program", "same"]
-
-Element = Tuple[int, Union[Range, Event]]
-
-
-def history_of(recorder: Recorder, decoder: Decoder) -> ExecutionHistory:
-    """Make the history of a recording."""
-    source = TraceSource("PTM_0", "ptm", {}, None, ())
-    return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
-
-
-def decode(config: PtmConfig, memory: Program, data: bytes, decoder: Optional[Decoder] = None) -> List[Element]:
-    """Decode a stream in one piece, by default with nothing learned before."""
-    decoder = decoder or Decoder(config, memory)
-    return list(history_of(decoder.decode(data, same), decoder).elements())
-
-
-def decode_pieces(decoder: Decoder, pieces: Iterable[bytes]) -> List[Element]:
-    """Decode a stream fed in pieces."""
-    decoding = decoder.begin(same)
-    for piece in pieces:
-        decoding.feed(piece)
-    return list(history_of(decoding.finish(), decoder).elements())
-
 
 def story(config: PtmConfig, memory: Program, text: str) -> List[str]:
     """Decode a stream written in hexadecimal; each element is a line."""
-    return [line(element) for _, element in decode(config, memory, bytes.fromhex(text))]
+    return [line(element) for _, element in decode(Decoder(config, memory), bytes.fromhex(text))]

@@ -8,7 +8,9 @@ import pytest
 
 from gdb_etm.protocols.ptm.decoder import Decoder
 from tests.protocols.armv7_lines import line
-from tests.protocols.ptm.streams import ASYNC, PLAIN, STACK, Code, decode_pieces, program, story
+from tests.protocols.etmv4.streams import Code, program
+from tests.protocols.histories import decode_pieces
+from tests.protocols.ptm.streams import ASYNC, PLAIN, STACK, story
 
 # T32:
 # 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 beq 1000 | 100a isb | 100e dsb | 1012 b 1000

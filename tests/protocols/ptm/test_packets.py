@@ -12,7 +12,7 @@ import pytest
 
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.listing import list_packets
-from tests.protocols.etmv4.streams import same
+from tests.protocols.histories import same
 from tests.protocols.ptm.streams import ASYNC, CYCLES, PLAIN
 
 ISYNC = "08 01 10 00 00 01|"

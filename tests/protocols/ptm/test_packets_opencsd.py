@@ -23,7 +23,7 @@ from gdb_etm.protocols.packet import Packet
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.listing import list_packets
 from tests.protocols.etmv3.test_packets_opencsd import STATES
-from tests.protocols.etmv4.streams import same
+from tests.protocols.histories import same
 from tests.protocols.opencsd import Listed, opencsd_packets
 from tests.protocols.ptm.dice import Dice
 from tests.protocols.ptm.streams import ASYNC

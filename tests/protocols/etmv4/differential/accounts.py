@@ -14,7 +14,8 @@ from tests.protocols.etmv4.differential.case import Setting
 from tests.protocols.etmv4.differential.code import RandomCode
 from tests.protocols.etmv4.differential.known import EXCEPTION_RETURN, ON, Fact
 from tests.protocols.etmv4.differential.recording import Recording
-from tests.protocols.etmv4.streams import Element, decode
+from tests.protocols.etmv4.streams import decode
+from tests.protocols.histories import Element
 
 _UNKNOWN = Setting(-1, False, False, 0, 0)
 

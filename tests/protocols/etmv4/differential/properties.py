@@ -33,7 +33,8 @@ from tests.protocols.etmv4.differential.code import (
 )
 from tests.protocols.etmv4.differential.recording import record
 from tests.protocols.etmv4.differential.soup import Stream
-from tests.protocols.etmv4.streams import Element, decode, decode_pieces, same
+from tests.protocols.etmv4.streams import decode
+from tests.protocols.histories import Element, decode_pieces, same
 
 _BYTES = re.compile(r"(\d+) bytes")
 _ADDRESS = re.compile(r"0x([0-9a-f]+) IS([01])")
