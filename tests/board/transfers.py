@@ -1,4 +1,4 @@
-"""Instructions and events with their loads and stores, decoded and by the truth."""
+"""Decoded and true executions with their loads and stores."""
 
 from __future__ import annotations
 

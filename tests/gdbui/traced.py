@@ -1,4 +1,4 @@
-"""Programs traced to their end in real GDB sessions, and the board's truth."""
+"""Real GDB sessions that trace a program, and its truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory below the stack pointer: cases worked by hand, and programs run on Unicorn."""
+"""Worked by hand, and on Unicorn: memory below the stack pointer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_stack_is_what_sp_went_over(byte: int, misses: bool) -> None:
 
 
 def dead_stack(address: int, pushed: int = 16) -> DeadStack:
-    """Follow SP down and up again, with a store through a pointer at last."""
+    """Follow SP down and up; then store through a pointer."""
     ssa = TraceSsa(Rules(), Program([]))
     pointer, top = ssa.new(-1), ssa.new(-1)
     for number, distance in enumerate((0, -pushed, 0)):

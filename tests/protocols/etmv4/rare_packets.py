@@ -85,7 +85,10 @@ def conditional_1(key: int) -> bytes:
 
 
 def conditional_2(form: int) -> bytes:
-    """Write Conditional Instruction format 2 (6.4.9): 0, the next key; 1, the same key; 2, both one after the other."""
+    """Write Conditional Instruction format 2 (6.4.9).
+
+    :param form: 0, the next key; 1, the same key; 2, both one after the other.
+    """
     return bytes((0x40 | form,))
 
 
@@ -115,10 +118,10 @@ def result_1(results: Sequence[Tuple[int, int, bool]]) -> bytes:
 
 
 def result_3(tokens: int) -> bytes:
-    """Write Conditional Result format 3 (6.4.9): 12 bits of tokens, the oldest in the lowest bits."""
+    """Write Conditional Result format 3 (6.4.9): 12 bits, oldest token lowest."""
     return bytes((0x50 | tokens >> 8, tokens & 0xFF))
 
 
 def result_4(token: int) -> bytes:
-    """Write Conditional Result format 4 (6.4.9), for the key before the last one: token 0, 1 or 2."""
+    """Write Conditional Result format 4 (6.4.9), for the key before the last."""
     return bytes((0x44 | token,))
