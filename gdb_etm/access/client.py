@@ -51,8 +51,8 @@ class Client:
         self._stream = stream
         self._process = process
         self._number = 0
+        # The loss is reported at every request: the first to hear of it may have to ignore it.
         self._loss: Optional[EtmError] = None
-        # Whoever is told first may have to pass over it, so it is told again.
         # What the process said of itself.
         self.hello = hello
 

@@ -21,9 +21,9 @@ from gdb_etm.errors import ConnectError
 from gdb_etm.sockets.listener import Listener
 
 _NO_REPLY = (b"k", b"R")
-_INSTEAD = {b"D": b"OK", b"m": b"E01", b"?": b"S05"}
 # Replies that GDB takes for something else where they say what is wrong: words for data, in reply to a read of memory;
 # and GDB 13 waits for ever for a target whose first stop reply is none.
+_INSTEAD = {b"D": b"OK", b"m": b"E01", b"?": b"S05"}
 _UNPRINTABLE = re.compile("[^ -~]|[#$*}]")
 
 
@@ -72,9 +72,9 @@ class GdbServer:
         self._make_between = between
         self._between: Dict[Any, Between] = {}
         self._probe: WatchedProbe = session.probe
-        self._asking: Set[Any] = set()
         # Clients that pyOCD has still to answer.
-        # Where it is begun, a thread of its own looks after the target at once.
+        self._asking: Set[Any] = set()
+        # Not its constructor: that starts a thread which polls the target at once.
         own: Any = GDBServer.__new__(GDBServer)
         self._pyocds_reply = _replace(own, "handle_message", self._reply)
         self._pyocds_detach = _replace(own, "notify_client_detached", self._detach)

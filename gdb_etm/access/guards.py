@@ -32,8 +32,8 @@ _REFUSED = {
     "probeserver": "opens a port that is not guarded",
 }
 _HANDLERS = ("handle_python", "handle_system", "execute_command")
-_PACKET_BYTES = 2048
 # What pyOCD reads at once, and the longest packet that it announces to GDB.
+_PACKET_BYTES = 2048
 _MOST_UNFINISHED = 1 << 16
 
 

@@ -8,8 +8,8 @@ import signal
 import threading
 from typing import BinaryIO, Callable, List, Optional, Protocol
 
-LOOK_SECONDS = 0.5
 # From the client's end: for a request in work, and for putting back what it changed.
+LOOK_SECONDS = 0.5
 _CLIENT_SECONDS = 10.0
 # From the probe's loss: nothing can be put back.
 _PROBE_SECONDS = 2.0

@@ -17,8 +17,8 @@ from pyocd.probe.debug_probe import DebugProbe
 
 from gdb_etm.access.watchdog import LOOK_SECONDS
 
-_STUCK_LOOKS = 8
 # Looks that find the same call still waiting; counted, so that a process that was itself stopped blames no probe.
+_STUCK_LOOKS = 8
 # One after the other: USB says in many ways that nothing is there any more.
 _MOST_FAILURES = 8
 
@@ -40,10 +40,10 @@ class WatchedProbe:
         self._probe = probe
         self._lock = threading.RLock()
         self._owner = 0
-        self._depth = 0
         # How often the owner has taken the lock; both are the owner's to change.
-        self._calls: Dict[int, List[int]] = {}
+        self._depth = 0
         # By thread: its call's number of looks so far.
+        self._calls: Dict[int, List[int]] = {}
         self._failures = 0
         # Whether calls are to return in time; :meth:`open` may take long.
         self.is_watched = False

@@ -16,14 +16,14 @@ from gdb_etm.errors import AccessError, CaptureError
 from gdb_etm.registers import cortex_m
 from gdb_etm.registers.page import Register
 
-_MSP, _PSP, _MASKS = 17, 18, 20
 # DCRSR.REGSEL.
+_MSP, _PSP, _MASKS = 17, 18, 20
 _SECURE_LIMITS = (("msplim_s", 28), ("psplim_s", 29))
 _LIMITS = (("msplim_ns", 30), ("psplim_ns", 31))
-_PLACES = (("primask", 0), ("basepri", 8), ("faultmask", 16), ("control", 24))
 # In the word that REGSEL 20 gives.
-_MAINLINE = 0xF
+_PLACES = (("primask", 0), ("basepri", 8), ("faultmask", 16), ("control", 24))
 # CPUID.ARCHITECTURE with the Main Extension, and of Armv7-M.
+_MAINLINE = 0xF
 _HINT = "the core is not halted, or without power"
 
 

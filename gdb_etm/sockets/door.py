@@ -18,10 +18,10 @@ _WORDS = b"E.another GDB uses this connection; disconnect it first"
 _REFUSAL = b"+$%b#%02x" % (_WORDS, sum(_WORDS) & 0xFF)
 _PEEK_BYTES = 256
 _SILENT_SECONDS = 5.0
-_LEAVING_SECONDS = 1.0
 # How long a GDB waits for the one before it, which may be about to leave; GDB itself waits for two seconds.
-_MOST_GUESTS = 4
+_LEAVING_SECONDS = 1.0
 # Of more, the oldest goes, once it was listened to.
+_MOST_GUESTS = 4
 _TURN_SECONDS = 0.01
 _HEARD_BYTES = 1 << 12
 

@@ -17,8 +17,8 @@ from typing import Iterator, Optional
 from gdb_etm.errors import ConnectError
 from gdb_etm.sockets.peers import can_tell, is_own
 
-_WAITING = 16
 # Connections that the system keeps until they are accepted, and most that are looked at in a row.
+_WAITING = 16
 _LONGEST_PATH = 103
 _NAME = "gdb"
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)

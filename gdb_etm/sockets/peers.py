@@ -14,8 +14,8 @@ from typing import Iterator, List, Tuple
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENS = "0A"
-_MAPPED = "%016X%08X" % (0, int.from_bytes(b"\0\0\xff\xff", sys.byteorder))
 # What an IPv6 socket that is connected over IPv4 has before its address.
+_MAPPED = "%016X%08X" % (0, int.from_bytes(b"\0\0\xff\xff", sys.byteorder))
 # A row may be missed while others come and go.
 _TRIES = 3
 

@@ -16,8 +16,8 @@ from gdb_etm.board.wire import ProbeWire
 from tests.access.processes import DEMO
 
 SECONDS = 60
-ACCESSES = 60
 # GDB begins with fewer.
+ACCESSES = 60
 CONNECTING = """
 import gdb
 for number in range(%d):

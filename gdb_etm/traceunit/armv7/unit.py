@@ -74,8 +74,8 @@ class Armv7Unit(TraceUnit):
 
     def __init__(self, component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> None:
         super().__init__(Borrowed(component.port, component.address), deadline, dwt)
-        self._control: Optional[int] = None
         # What ETMCR holds by our doing; None while nothing of it was changed.
+        self._control: Optional[int] = None
         self.capabilities = self.capabilities_type({})
 
     @property

@@ -98,8 +98,8 @@ class _Packer:
         self._inputs = tuple(dict.fromkeys(leaf.number for leaf in leaves if isinstance(leaf, Input)))
         self._selectors = Selectors()
         self._shot_numbers: Dict[Committed, int] = {}
-        self._missing: List[str] = []
         # Events whose parts may miss each other.
+        self._missing: List[str] = []
         self._check(leaves)
 
     def packed(self) -> Etmv4Resources:
