@@ -3,7 +3,7 @@
 What GDB's own Python loads needs the standard library only:
 
 - ``port.py``: the one way to reach registers; ``memory_port.py``: through a debugger's reads and writes of memory.
-- ``client.py``, ``stream.py``, ``wire.py``: GDB's side of the process beside it: start it, speak with it.
+- ``process.py``, ``client.py``, ``stream.py``, ``wire.py``: GDB's side of the process beside it.
 - ``recording.py``: accesses recorded and replayed.
 
 What runs in the process that has pyOCD:

@@ -5,14 +5,11 @@ Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thr
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import tempfile
 import time
-from pathlib import Path
-from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
+from gdb_etm.access.process import SERVER, ServerProcess
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
 from gdb_etm.errors import AccessError, ConnectError, EtmError
@@ -25,17 +22,6 @@ _CHUNK_WORDS = MAX_WORDS // 2
 _CLOSING_SECONDS = 7.0
 _STARTING_SECONDS = 2.0
 _HALT_POLL_SECONDS = 0.01
-_LAST_LINES = 3
-_LAST_BYTES = 4096
-
-# Neither the working directory nor GDB's own Python may decide what the process imports.
-_BOOT = (
-    "import sys, importlib; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
-    "sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
-)
-# The module whose ``main`` the process runs.
-SERVER = "gdb_etm.access.server"
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 # Called about every second while the process starts, with the seconds since the start.
 Progress = Callable[[float], None]
@@ -47,7 +33,7 @@ class Client:
     Ctrl-C (KeyboardInterrupt) may leave any method at any time; the next request finds the stream in step.
     """
 
-    def __init__(self, stream: LineStream, hello: Hello, process: Optional[_Process] = None) -> None:
+    def __init__(self, stream: LineStream, hello: Hello, process: Optional[ServerProcess] = None) -> None:
         self._stream = stream
         self._process = process
         self._number = 0
@@ -288,73 +274,6 @@ class RemotePort:
             raise AccessError("%s for 0x%08x" % (error, address), address) from None
 
 
-class _Process:
-    """The process that this client started, with what it writes to stderr."""
-
-    def __init__(self, python: str, arguments: Sequence[str], module: str) -> None:
-        # A file, not a pipe: nobody reads it while all goes well, and a full pipe would stop the process.
-        self._errors: BinaryIO = tempfile.TemporaryFile()
-        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
-        try:
-            # In a session of its own: Ctrl-C in GDB's terminal is not for it.
-            self.popen = subprocess.Popen(
-                [python, "-c", _BOOT, _PACKAGE_ROOT, module, "--stdio", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                bufsize=0,
-                env=environment,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._errors.close()
-            raise ConnectError("cannot start %s: %s" % (python, error.strerror)) from None
-
-    def stream(self) -> LineStream:
-        """Return the pipes to and from the process."""
-        assert self.popen.stdin is not None and self.popen.stdout is not None
-        return LineStream(self.popen.stdout, self.popen.stdin)
-
-    def last_words(self) -> str:
-        """Return the last lines that it wrote to stderr, as the tail of a message."""
-        size = os.fstat(self._errors.fileno()).st_size
-        tail = os.pread(self._errors.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES)).decode("utf-8", "replace")
-        lines = [line.strip() for line in tail.splitlines() if line.strip()][-_LAST_LINES:]
-        return ": " + " | ".join(lines) if lines else ""
-
-    def end(self, seconds: float) -> None:
-        """Wait for the process, whose stdin is closed, and kill it if it does not end in time."""
-        try:
-            self.popen.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.popen.kill()
-            self.popen.wait()
-        self._errors.close()
-
-
-def server_arguments(
-    probe: Optional[str] = None,
-    target: Optional[str] = None,
-    frequency: Optional[str] = None,
-    connect_mode: Optional[str] = None,
-    core: Optional[int] = None,
-    options: Sequence[str] = (),
-    dap_only: bool = False,
-) -> List[str]:
-    """Write the command line of the process for :func:`start`; what is None is left to its defaults.
-
-    :param options: pyOCD session options, each ``NAME=VALUE``.
-    :param dap_only: Open no core, and serve no GDB.
-    """
-    named = (("probe", probe), ("target", target), ("frequency", frequency), ("connect-mode", connect_mode))
-    result = ["--%s=%s" % (name, value) for name, value in named if value is not None]
-    if core is not None:
-        result.append("--core=%d" % core)
-    if dap_only:
-        result.append("--dap-only")
-    return result + ["-O%s" % option for option in options]
-
-
 def start(
     python: str,
     arguments: Sequence[str],
@@ -365,11 +284,11 @@ def start(
     """Start the process beside GDB and wait until it has opened probe and target.
 
     :param python: The interpreter that pyOCD is installed in.
-    :param arguments: From :func:`server_arguments`.
+    :param arguments: From :func:`~gdb_etm.access.process.server_arguments`.
     :param module: Whose ``main`` takes them: of this package, and one that ends in that of :data:`SERVER`.
     :raises ConnectError: It did not open them; the message says why.
     """
-    process = _Process(python, arguments, module)
+    process = ServerProcess(python, arguments, module)
     stream = process.stream()
     begun = time.monotonic()
     try:

@@ -194,7 +194,7 @@ def _check_board(request: ConnectRequest) -> None:
 
 
 def _process_request(request: ConnectRequest, files: List[str], reverse: bool) -> ProcessRequest:
-    from gdb_etm.access.client import server_arguments
+    from gdb_etm.access.process import server_arguments
     from gdb_etm.session.opening import ProcessRequest
 
     where, alone = request.where, request.dap_only

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.access.client import SERVER, Client, attach, start
+from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
+from gdb_etm.access.process import SERVER
 from gdb_etm.access.wire import NO_CORE, describe
 from gdb_etm.capture import Core
 from gdb_etm.coresight.romtable import Space
@@ -27,7 +28,7 @@ class ProcessRequest(NamedTuple):
 
     # Host and port of a process started by hand; None to start one.
     server: Optional[Tuple[str, int]]
-    # For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`.
+    # For the process that is started, see :func:`~gdb_etm.access.process.server_arguments`.
     arguments: Sequence[str]
     # Whether GDB is to have reverse execution.
     reverse: bool = True

@@ -20,7 +20,8 @@ PACKETS = (("memory reads", b"m20000000,4"), ("single steps", b"vCont;s:1"))
 
 def begin(module):
     """Start a process and connect to it as GDB does."""
-    from gdb_etm.access.client import server_arguments, start
+    from gdb_etm.access.client import start
+    from gdb_etm.access.process import server_arguments
     from gdb_etm.replay.ends import ServerLink
     from gdb_etm.replay.wires import connect
 

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set
 
-from gdb_etm.access.client import Client, server_arguments, start
+from gdb_etm.access.client import Client, start
+from gdb_etm.access.process import server_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"

@@ -9,7 +9,8 @@ from typing import Iterator
 
 import pytest
 
-from gdb_etm.access.client import Client, attach, server_arguments, start
+from gdb_etm.access.client import Client, attach, start
+from gdb_etm.access.process import server_arguments
 from gdb_etm.errors import AccessError, EtmError
 from tests.access.processes import FOREVER_TICK, PATIENCE, ByHand, start_board, wait_until
 

@@ -161,7 +161,8 @@ IN_GDB = """
 import os, sys
 sys.path.insert(0, {root!r})
 import gdb
-from gdb_etm.access.client import server_arguments, start
+from gdb_etm.access.client import start
+from gdb_etm.access.process import server_arguments
 client = start({python!r}, server_arguments(probe="board:m33", options=["board.elf={elf}", "board.faults={faults}"]))
 gdb.execute("set architecture armv8-m.main")
 gdb.execute("target extended-remote " + client.hello.gdb_server)

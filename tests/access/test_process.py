@@ -15,8 +15,9 @@ from typing import Iterator, List
 
 import pytest
 
-from gdb_etm.access.client import Client, attach, server_arguments, start
+from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
+from gdb_etm.access.process import server_arguments
 from gdb_etm.access.wire import MAX_LINE, MAX_WORDS, NO_CORE
 from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (

@@ -18,9 +18,10 @@ from typing import Any, Callable, List, Sequence, Tuple
 from hypothesis import strategies as some
 
 import gdb_etm
-from gdb_etm.access.client import Client, server_arguments, start
+from gdb_etm.access.client import Client, start
 from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
+from gdb_etm.access.process import server_arguments
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.beside.process import HistoryFront
 from gdb_etm.beside.shell import load_replay

@@ -14,7 +14,8 @@ from typing import Any, Dict, Iterator, List
 import pytest
 from hypothesis import given, settings
 
-from gdb_etm.access.client import server_arguments, start
+from gdb_etm.access.client import start
+from gdb_etm.access.process import server_arguments
 from gdb_etm.errors import EtmError
 from tests.replay import hostile
 
