@@ -8,9 +8,9 @@ What GDB's own Python loads needs the standard library only:
 
 What runs in the process that has pyOCD:
 
-- ``server.py``: the process; ``channels.py``, ``desk.py``: its clients' requests.
-- ``pyocd_session.py``, ``pyocd_port.py``, ``project_files.py``: pyOCD's session, its access ports, its files.
-- ``gdb_server.py``, ``guards.py``: pyOCD's GDB server, and what stands before it.
+- ``server.py``: the process; ``channels.py``, ``request_handler.py``: its clients' requests.
+- ``pyocd_session.py``, ``pyocd_port.py``: pyOCD's session and its access ports.
+- ``gdb_server.py``, ``guards.py``: pyOCD's GDB server, and guards of its connections, commands and files.
 - ``core_control.py``: run and halt the core for a client without GDB.
 - ``watched_probe.py``, ``watchdog.py``: nobody waits for ever, and the process ends when its client does.
 - ``logs.py``: pyOCD's warnings.

@@ -7,12 +7,12 @@ import threading
 from contextlib import closing
 from typing import BinaryIO
 
-from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession
+from gdb_etm.access.request_handler import RequestHandler
 from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, farewell_message, hello_message
 from gdb_etm.errors import ConnectError, EtmError
-from gdb_etm.sockets.door import JSON_LINE, Door
+from gdb_etm.sockets.acceptor import JSON_LINE, Acceptor
 from gdb_etm.sockets.listener import listen_on
 
 # Clients that may be connected at a time; each may wait as long as it likes between its requests.
@@ -22,7 +22,7 @@ _FULL = "%d clients are connected already; disconnect one of them first" % MAX_C
 
 def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
     """Greet one client and answer it until it closes its end; then put back what it changed."""
-    desk = Desk(session, log)
+    handler = RequestHandler(session, log)
 
     def say_farewell(reason: str) -> None:
         try:
@@ -33,7 +33,7 @@ def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer
     session.probe.mourners.append(say_farewell)
     try:
         _send(writer, encode_line(hello_message(session.hello())))
-        while not desk.closed:
+        while not handler.closed:
             line = reader.readline(MAX_LINE + 1)
             if not line:
                 break
@@ -41,12 +41,12 @@ def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer
                 # What follows is the rest of this line, so there is no next request to find.
                 _send(writer, encode_line({"id": None, "error": error_message(EtmError("no request: line too long"))}))
                 break
-            _send(writer, desk.answer(line))
+            _send(writer, handler.answer(line))
     except (OSError, ValueError):
         pass  # the client went away in the middle of a line
     finally:
         session.probe.mourners.remove(say_farewell)
-        desk.finish()
+        handler.finish()
 
 
 class ControlPort:
@@ -62,7 +62,7 @@ class ControlPort:
         self._log = log
         self._clients = threading.BoundedSemaphore(MAX_CLIENTS)
         listener = listen_on(port, "--control-port 0 takes a free port")
-        self._door = Door(listener, JSON_LINE)
+        self._acceptor = Acceptor(listener, JSON_LINE)
         # The TCP port.
         self.number = listener.port
         # What the system does not do to keep other users away, as a line; empty where all is well.
@@ -70,9 +70,9 @@ class ControlPort:
 
     def accept_for_ever(self) -> None:
         """Serve each client in a thread of its own; returns only by an exception, such as a signal's."""
-        with closing(self._door):
+        with closing(self._acceptor):
             while True:
-                connection = self._door.wait()
+                connection = self._acceptor.wait()
                 try:
                     threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
                 except RuntimeError:

@@ -1,4 +1,4 @@
-"""What stands before pyOCD: who may connect to it, and which of its commands no client may give.
+"""Guards of pyOCD: its connections, its monitor commands and its project files.
 
 pyOCD's ``monitor`` runs shell commands (``!``) and Python expressions (``$``), reads and writes files, and opens more
 ports.  GDB does all that itself, for whoever sits before it.
@@ -6,8 +6,10 @@ ports.  GDB does all that itself, for whoever sits before it.
 
 from __future__ import annotations
 
+import logging
+import os
 import socket
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from pyocd.commands.execution_context import CommandExecutionContext, CommandInvocation
 from pyocd.core import exceptions
@@ -18,7 +20,7 @@ from pyocd.utility import server
 from pyocd.utility.sockets import ConnectedSocket, ListenerSocket
 
 from gdb_etm.errors import ConnectError
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 from gdb_etm.sockets.listener import Listener
 from gdb_etm.sockets.peers import can_tell, is_own
 
@@ -31,6 +33,9 @@ _REFUSED = {
     "gdbserver": "opens a port that is not guarded",
     "probeserver": "opens a port that is not guarded",
 }
+_CONFIG = ("pyocd.yaml", "pyocd.yml", ".pyocd.yaml", ".pyocd.yml")
+_SCRIPTS = ("pyocd_user.py", ".pyocd_user.py")
+_UNUSED = '%s in the working directory is not used; "--option %s=%s" (of gdb-etm serve: -O) uses it'
 _HANDLERS = ("handle_python", "handle_system", "execute_command")
 # What pyOCD reads at once, and the longest packet that it announces to GDB.
 _PACKET_BYTES = 2048
@@ -72,14 +77,14 @@ class MonitorCommands(CommandExecutionContext):
 
 
 class WayIn:
-    """What pyOCD's GDB server takes for its listening socket: a door for one GDB.
+    """What pyOCD's GDB server takes for its listening socket: an acceptor of one GDB.
 
     :param listener: Where GDBs connect.
     :param sessions: Gives those of the GDBs that are in.
     """
 
     def __init__(self, listener: Listener, sessions: Callable[[], Sequence[gdbserver.GDBClientSession]]) -> None:
-        self._door = Door(listener)
+        self._acceptor = Acceptor(listener)
         self._sessions = sessions
         # The TCP port, for pyOCD's log; 0 for a socket in a folder.
         self.port = listener.port
@@ -95,12 +100,12 @@ class WayIn:
         sessions = list(self._sessions())
         if sessions and all(session.is_connection_closed for session in sessions):
             return None  # who comes waits until the breakpoints of the GDB that went are out
-        connection = self._door.admit(is_taken=bool(sessions))
+        connection = self._acceptor.admit(is_taken=bool(sessions))
         return None if connection is None else _GdbSocket(connection)
 
     def close(self) -> None:
         """Let nobody in any more."""
-        self._door.close()
+        self._acceptor.close()
 
 
 class _GdbSocket:
@@ -162,3 +167,30 @@ def guard_listeners() -> None:
     """Let only this user's processes come in by whatever port pyOCD opens; for GDB it opens none by itself."""
     server.ListenerSocket = _OwnListener
     gdbserver.ListenerSocket = _Nowhere
+
+
+def without_found_files(settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return session options with which pyOCD loads no project file by itself.
+
+    pyOCD runs ``pyocd_user.py``, and ``pyocd.yaml`` may name Python code to run as well; a working directory may be
+    somebody else's.  A file that is there and not used is warned of.  Ref: pyOCD documentation, "Configuration",
+    "User scripts", options ``no_config`` and ``project_dir``.
+
+    :param settings: What the user asked for; files that it names are used, and a ``project_dir`` with all in it.
+    """
+    chosen = dict(settings)
+    if "project_dir" in chosen or os.environ.get("PYOCD_PROJECT_DIR"):
+        return chosen
+    if "config_file" not in chosen:
+        chosen["no_config"] = True
+        _warn(_CONFIG, "config_file")
+    if "user_script" not in chosen:
+        chosen["user_script"] = os.devnull
+        _warn(_SCRIPTS, "user_script")
+    return chosen
+
+
+def _warn(names: Tuple[str, ...], option: str) -> None:
+    for name in names:
+        if os.path.lexists(name):
+            logging.getLogger(__name__).warning(_UNUSED, name, option, name)

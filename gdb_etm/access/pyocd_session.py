@@ -22,8 +22,7 @@ from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.gdb_server import Between, GdbServer
-from gdb_etm.access.guards import guard_listeners
-from gdb_etm.access.project_files import without_found_files
+from gdb_etm.access.guards import guard_listeners, without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
 from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message

@@ -19,7 +19,7 @@ from gdb_etm.replay.proxy import Source
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, Reliance, most_of, regions, reliance_of
 from gdb_etm.replay.target import Target
 from gdb_etm.replay.wires import Wire, connect, over_socket
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 from gdb_etm.sockets.listener import listen_on, listen_privately
 
 # What is printed once GDB may connect.
@@ -84,8 +84,8 @@ def _replay(arguments: argparse.Namespace, wire: Optional[Wire]) -> None:
     replay = load_replay(arguments.snapshot, arguments.elf, arguments.id, arguments.buffer, tell)
     replay.past.rely(_reliance(arguments))
     if wire is None:
-        with _open_door(arguments) as door:
-            wire = over_socket(door.wait())
+        with _open_acceptor(arguments) as acceptor:
+            wire = over_socket(acceptor.wait())
     serve(wire, Target(replay))
 
 
@@ -97,11 +97,11 @@ def _proxy(arguments: argparse.Namespace, wire: Optional[Wire]) -> None:
         front(wire, host, port, name, source)
         return
     connect(host, port).close()  # a missing server is reported at once
-    with _open_door(arguments) as door:
+    with _open_acceptor(arguments) as acceptor:
         while True:
-            with closing(over_socket(door.wait())) as wire:
+            with closing(over_socket(acceptor.wait())) as wire:
                 try:
-                    front(wire, host, port, name, source, door)
+                    front(wire, host, port, name, source, acceptor)
                 except EtmError as error:
                     _tell(str(error))
 
@@ -111,13 +111,13 @@ def _listens(arguments: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def _open_door(arguments: argparse.Namespace) -> Iterator[Door]:
+def _open_acceptor(arguments: argparse.Namespace) -> Iterator[Acceptor]:
     listener = listen_privately() if arguments.socket else listen_on(arguments.port, "--port 0 takes a free port")
-    with closing(Door(listener)) as door:
+    with closing(Acceptor(listener)) as acceptor:
         if listener.warning:
             _tell(listener.warning)
         print(LISTENING % listener.where, flush=True)
-        yield door
+        yield acceptor
 
 
 def _add_listening(parser: argparse.ArgumentParser) -> None:
@@ -126,17 +126,17 @@ def _add_listening(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--socket", action="store_true", help="serve on a socket in a folder that is yours alone")
 
 
-def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Optional[Door] = None) -> None:
+def front(wire: Wire, host: str, port: int, name: str, source: Source, acceptor: Optional[Acceptor] = None) -> None:
     """Relay between one GDB and a server until one of them ends.
 
     :param name: What the server is called in messages.
-    :param door: Where another GDB may connect; it is refused.
+    :param acceptor: Where another GDB may connect; it is refused.
     :raises EtmError: The server is not there, or is gone.
     """
     with closing(connect(host, port)) as connection:
         server = ServerLink(connection, name)
         server.stop_acknowledging()
-        pass_on(wire, server, source, door)
+        pass_on(wire, server, source, acceptor)
 
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:

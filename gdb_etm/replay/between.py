@@ -10,7 +10,7 @@ from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.proxy import Proxy, Source
 from gdb_etm.replay.target import Reply, Target
 from gdb_etm.replay.wires import Wire, wait
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 
 
 def serve(wire: Wire, target: Target) -> None:
@@ -34,15 +34,15 @@ def serve(wire: Wire, target: Target) -> None:
         wire.close()
 
 
-def pass_on(wire: Wire, server: ServerLink, source: Source, door: Optional[Door] = None) -> None:
+def pass_on(wire: Wire, server: ServerLink, source: Source, acceptor: Optional[Acceptor] = None) -> None:
     """Carry packets between one GDB and a server until either ends.
 
     :param wire: GDB.
     :param source: Where the history comes from.
-    :param door: Where another GDB may come.
+    :param acceptor: Where another GDB may come.
     :raises AccessError: The server is gone.
     """
-    between = _Between(wire, server, source, door)
+    between = _Between(wire, server, source, acceptor)
     try:
         while True:
             between.turn()
@@ -56,26 +56,26 @@ def pass_on(wire: Wire, server: ServerLink, source: Source, door: Optional[Door]
 
 
 class _Between:
-    def __init__(self, wire: Wire, server: ServerLink, source: Source, door: Optional[Door]) -> None:
+    def __init__(self, wire: Wire, server: ServerLink, source: Source, acceptor: Optional[Acceptor]) -> None:
         self.proxy = Proxy(server, source)
         self._server = server
         self._host = Host(wire, self.proxy.from_gdb, self.proxy.interrupted)
         self.proxy.patience = self._host
-        self._door = door
+        self._acceptor = acceptor
 
     def turn(self) -> None:
         """Wait for somebody to say something, and pass it on."""
-        ends: List[Union[Wire, Door]] = [self._host.wire, self._server.wire]
-        if self._door is not None:
-            ends.append(self._door)
-        ready = wait(ends, self._door.seconds if self._door is not None else None)
+        ends: List[Union[Wire, Acceptor]] = [self._host.wire, self._server.wire]
+        if self._acceptor is not None:
+            ends.append(self._acceptor)
+        ready = wait(ends, self._acceptor.seconds if self._acceptor is not None else None)
         if self._host.wire in ready:
             for _ in self._host.receive():
                 pass
         if self._server.wire in ready:
             self._from_server()
-        if self._door is not None:
-            self._door.admit(is_taken=True)
+        if self._acceptor is not None:
+            self._acceptor.admit(is_taken=True)
 
     def _from_server(self) -> None:
         for item in self._server.receive(0):

@@ -8,7 +8,7 @@ import socket
 from typing import List, Optional, Protocol, Sequence, Union
 
 from gdb_etm.errors import ConnectError
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 
 _READ_BYTES = 1 << 16
 _SEND_SECONDS = 10.0
@@ -100,7 +100,7 @@ def connect(host: str, port: int, seconds: float = 5.0) -> Wire:
         raise ConnectError("no GDB server at %s:%d (%s)" % (host, port, error)) from None
 
 
-def wait(ends: Sequence[Union[Wire, Door]], seconds: Optional[float] = None) -> List[Union[Wire, Door]]:
+def wait(ends: Sequence[Union[Wire, Acceptor]], seconds: Optional[float] = None) -> List[Union[Wire, Acceptor]]:
     """Wait until something comes from one of several sides.
 
     :param seconds: How long at most; None: without end.

@@ -26,7 +26,7 @@ from gdb_etm.replay.target import Reply
 from gdb_etm.replay.view import View
 from gdb_etm.replay.wires import Wire, over_socket, wait
 from gdb_etm.session.places import SymbolFile
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 from gdb_etm.sockets.listener import listen_privately
 
 # More than any command takes: what is slow is done before.
@@ -93,8 +93,8 @@ class SecondGdb:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._pipe = Wire(self._process.stdout, self._process.stdin)
         try:
-            with closing(Door(listen_privately())) as door:
-                self._prepare(files, door)
+            with closing(Acceptor(listen_privately())) as acceptor:
+                self._prepare(files, acceptor)
         except EOFError:
             raise ConnectError(self._ended()) from None
         finally:
@@ -138,7 +138,7 @@ class SecondGdb:
             raise CommandError("$_shell does not work here")
         return self._ask("-interpreter-exec console %s" % _quoted(command))
 
-    def _prepare(self, files: Sequence[SymbolFile], door: Door) -> None:
+    def _prepare(self, files: Sequence[SymbolFile], acceptor: Acceptor) -> None:
         for command in _SETTINGS:
             self.run(command)  # older ones do not have all of them
         for one in files:
@@ -148,8 +148,8 @@ class SecondGdb:
             if one.offset or not one.is_main:
                 verb = "symbol-file" if one.is_main else "add-symbol-file"
                 self.run("%s -o %#x %s" % (verb, one.offset, path))
-        token = self._send("-interpreter-exec console %s" % _quoted("target remote " + door.where))
-        self._wire = wire = self._admit(door)
+        token = self._send("-interpreter-exec console %s" % _quoted("target remote " + acceptor.where))
+        self._wire = wire = self._admit(acceptor)
         self._host = Host(wire, self._reply, self.view.interrupted)
         answer = self._wait(token)
         if answer.error is not None:
@@ -166,14 +166,14 @@ class SecondGdb:
             file.write(copy)
         return name
 
-    def _admit(self, door: Door) -> Wire:
+    def _admit(self, acceptor: Acceptor) -> Wire:
         # It may end before it comes.
         deadline = time.monotonic() + _SECONDS
         while time.monotonic() < deadline:
-            connection = door.admit()
+            connection = acceptor.admit()
             if connection is not None:
                 return over_socket(connection)
-            if self._pipe in wait([door, self._pipe], _SECONDS if door.seconds is None else door.seconds):
+            if self._pipe in wait([acceptor, self._pipe], _SECONDS if acceptor.seconds is None else acceptor.seconds):
                 self._output += self._pipe.read()
         raise EOFError
 

@@ -13,9 +13,9 @@ from typing import Callable, Iterator, List
 import pytest
 from pyocd.core import exceptions
 
-from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.access.request_handler import RequestHandler
 from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import Message, decode_line, encode_line
 from gdb_etm.board.faults import Faults
@@ -94,11 +94,11 @@ DEBUG_PORT = {"op": "debug_port", "power_up": True}
 )
 def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: str, message: Message) -> None:
     """Each request fails at each transfer; pyOCD may keep its lock."""
-    desk = Desk(session, LogKeeper())
+    handler = RequestHandler(session, LogKeeper())
     failed = 0
     for transfers in range(1, CASES):
         fail_after(session, fault, transfers)
-        reply = decode_line(desk.answer(encode_line(message)))
+        reply = decode_line(handler.answer(encode_line(message)))
         failed += "error" in reply and reply["error"]["kind"] == "lost"
         wire_of(session).board.faults = Faults()
         cpuid = in_another_thread(lambda: read_past_the_fault(session))

@@ -19,10 +19,10 @@ from hypothesis import strategies as some
 
 import gdb_etm
 from gdb_etm.access.client import Client, start
-from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.process import server_arguments
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.access.request_handler import RequestHandler
 from gdb_etm.beside.process import HistoryFront
 from gdb_etm.beside.shell import load_replay
 from gdb_etm.errors import AccessError
@@ -251,21 +251,21 @@ def _session() -> PyocdSession:
 
 def answer(line: bytes) -> bytes:
     """Give what the control port answers to a line."""
-    return Desk(_session(), LogKeeper()).answer(line)
+    return RequestHandler(_session(), LogKeeper()).answer(line)
 
 
 def check_desk(lines: Sequence[str]) -> None:
     """Each line is answered, and a good request then works."""
-    desk = Desk(_session(), LogKeeper())
+    handler = RequestHandler(_session(), LogKeeper())
     for line in lines:
-        answer = desk.answer(line.encode("utf-8", "surrogatepass").replace(b"\n", b" "))
+        answer = handler.answer(line.encode("utf-8", "surrogatepass").replace(b"\n", b" "))
         assert answer.endswith(b"\n") and answer.count(b"\n") == 1
         reply = json.loads(answer)
         assert "id" in reply
         if "error" in reply:
             assert {"kind", "message", "address"} == set(reply["error"]) and reply["error"]["message"]
-    assert json.loads(desk.answer(b'{"id": 7, "op": "read32", "ap": 0, "address": 3758157056}'))["value"] & 0xFFF0
-    desk.finish()
+    assert json.loads(handler.answer(b'{"id": 7, "op": "read32", "ap": 0, "address": 3758157056}'))["value"] & 0xFFF0
+    handler.finish()
 
 
 @lru_cache(maxsize=None)

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from gdb_etm.errors import ConnectError
-from gdb_etm.sockets import door as door_file
+from gdb_etm.sockets import acceptor as acceptor_file
 from gdb_etm.sockets import peers
-from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.acceptor import Acceptor
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
 from tests.sockets.visitors import HTTP, RSP, come_in
 
@@ -37,8 +37,8 @@ def fixture_listener(request: pytest.FixtureRequest) -> Iterator[Listener]:
 @pytest.fixture(name="hurried")
 def fixture_hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is waited for."""
-    monkeypatch.setattr(door_file, "_SILENT_SECONDS", -1.0)
-    monkeypatch.setattr(door_file, "_LEAVING_SECONDS", -1.0)
+    monkeypatch.setattr(acceptor_file, "_SILENT_SECONDS", -1.0)
+    monkeypatch.setattr(acceptor_file, "_LEAVING_SECONDS", -1.0)
 
 
 def visit(listener: Listener, words: bytes = b"") -> socket.socket:
@@ -48,10 +48,10 @@ def visit(listener: Listener, words: bytes = b"") -> socket.socket:
     return connection
 
 
-def admitted(door: Door, turns: int = 20) -> Optional[socket.socket]:
-    """Let the door look so many times, until it lets somebody in."""
+def admitted(acceptor: Acceptor, turns: int = 20) -> Optional[socket.socket]:
+    """Let the acceptor look so many times, until it lets somebody in."""
     for _ in range(turns):
-        connection = door.admit()
+        connection = acceptor.admit()
         if connection is not None:
             return connection
     return None
@@ -66,9 +66,9 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def test_a_gdb_is_let_in_with_all_it_said(listener: Listener) -> None:
-    door = Door(listener)
+    acceptor = Acceptor(listener)
     with visit(listener, RSP.encode()):
-        connection = admitted(door)
+        connection = admitted(acceptor)
         assert connection is not None
         with connection:
             assert connection.recv(100) == RSP.encode()
@@ -81,39 +81,39 @@ def test_a_gdb_is_let_in_with_all_it_said(listener: Listener) -> None:
     )
 )
 def test_the_first_bytes_decide(listener: Listener, hurried: None, words: bytes) -> None:
-    door = Door(listener)
+    acceptor = Acceptor(listener)
     with visit(listener, words) as visitor:
-        connection = admitted(door)
+        connection = admitted(acceptor)
         assert (connection is not None) == bool(re.match(rb"[+-]*[$\x03]", words))
         if connection is None:
             assert is_closed(visitor)
         else:
             connection.close()
-        assert door.seconds is None
+        assert acceptor.seconds is None
 
 
 def test_a_greeting_in_pieces(listener: Listener) -> None:
-    door = Door(listener)
+    acceptor = Acceptor(listener)
     with visit(listener) as visitor:
-        assert admitted(door) is None and door.seconds is not None
+        assert admitted(acceptor) is None and acceptor.seconds is not None
         visitor.sendall(b"+")
-        assert admitted(door) is None and door.seconds is not None
+        assert admitted(acceptor) is None and acceptor.seconds is not None
         visitor.sendall(b"$?#3f")
-        connection = admitted(door)
+        connection = admitted(acceptor)
         assert connection is not None
         connection.close()
 
 
 @pytest.mark.parametrize("words", [b"", HTTP.encode()])
 def test_a_crowd_locks_nobody_out(listener: Listener, words: bytes) -> None:
-    door = Door(listener)
+    acceptor = Acceptor(listener)
     with ExitStack() as stack:
         crowd = []
         for _ in range(40):
             crowd.append(stack.enter_context(visit(listener, words)))
-            assert door.admit() is None
+            assert acceptor.admit() is None
         last = stack.enter_context(visit(listener, RSP.encode()))
-        connection = admitted(door)
+        connection = admitted(acceptor)
         assert connection is not None and connection.recv(5) == RSP[:5].encode()
         connection.sendall(b"hello")
         assert last.recv(5) == b"hello"
@@ -122,26 +122,26 @@ def test_a_crowd_locks_nobody_out(listener: Listener, words: bytes) -> None:
 
 
 def test_a_second_gdb_is_told_once_and_sent_away(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door_file, "_LEAVING_SECONDS", -1.0)
-    door = Door(listener)
+    monkeypatch.setattr(acceptor_file, "_LEAVING_SECONDS", -1.0)
+    acceptor = Acceptor(listener)
     with visit(listener, RSP.encode()) as second:
-        assert door.admit(is_taken=True) is None
+        assert acceptor.admit(is_taken=True) is None
         told = second.recv(200)
         assert told.count(TOLD) == 1 and told.startswith(b"+")
         checksum = sum(told[2 : told.index(b"#")]) & 0xFF
         assert told.endswith(b"#%02x" % checksum)
         # It goes when it has understood.
-        assert door.admit(is_taken=True) is None and door.seconds is not None
+        assert acceptor.admit(is_taken=True) is None and acceptor.seconds is not None
         second.sendall(b"+")
-        assert door.admit(is_taken=True) is None and door.seconds is None
+        assert acceptor.admit(is_taken=True) is None and acceptor.seconds is None
         assert is_closed(second)
 
 
 def test_a_gdb_that_comes_while_the_first_leaves_waits_for_that(listener: Listener) -> None:
-    door = Door(listener)
+    acceptor = Acceptor(listener)
     with visit(listener, RSP.encode()):
-        assert door.admit(is_taken=True) is None
-        connection = admitted(door)
+        assert acceptor.admit(is_taken=True) is None
+        connection = admitted(acceptor)
         assert connection is not None
         connection.close()
 

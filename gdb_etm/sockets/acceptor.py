@@ -20,10 +20,10 @@ _PEEK_BYTES = 256
 _SILENT_SECONDS = 5.0
 # How long a GDB waits for the one before it, which may be about to leave; GDB itself waits for two seconds.
 _LEAVING_SECONDS = 1.0
-# Of more, the oldest goes, once it was listened to.
-_MOST_GUESTS = 4
+# Of more, the oldest is closed, after its first bytes were looked at.
+_MOST_PENDING = 4
 _TURN_SECONDS = 0.01
-_HEARD_BYTES = 1 << 12
+_RECEIVED_BYTES = 1 << 12
 
 
 class Greeting(NamedTuple):
@@ -41,12 +41,12 @@ REMOTE_PROTOCOL = Greeting(re.compile(rb"[+-]*[$\x03]"), re.compile(rb"[+-]*\Z")
 JSON_LINE = Greeting(re.compile(rb"\{[^\n]*\n"), re.compile(rb"(\{[^\n]*)?\Z"))
 
 
-class _Guest:
-    # Who has come, and is not let in yet.
+class _Pending:
+    # A client that has connected and is not yet accepted.
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self.is_told = False
+        self.is_refused = False
         self._came = time.monotonic()
         connection.setblocking(False)
 
@@ -63,27 +63,27 @@ class _Guest:
         except OSError:
             return None
 
-    def tell(self) -> None:
-        # What it said is read, or the system would take back what it is told.
-        self.is_told = True
+    def refuse(self) -> None:
+        # What it sent must be read, or closing would discard the refusal.
+        self.is_refused = True
         try:
-            self.connection.recv(_HEARD_BYTES)
+            self.connection.recv(_RECEIVED_BYTES)
             self.connection.send(_REFUSAL)
         except OSError:
             pass  # it did not wait for that
 
 
-class Door:
+class Acceptor:
     """Where clients come in.
 
-    :param listener: Where they connect; it is closed with the door.
+    :param listener: Where they connect; it is closed with the acceptor.
     :param greeting: What they say first.
     """
 
     def __init__(self, listener: Listener, greeting: Greeting = REMOTE_PROTOCOL) -> None:
         self._listener = listener
         self._greeting = greeting
-        self._guests: List[_Guest] = []
+        self._pending: List[_Pending] = []
         # What reaches it, as GDB's ``target remote`` takes it.
         self.where = listener.where
 
@@ -94,7 +94,7 @@ class Door:
     @property
     def seconds(self) -> Optional[float]:
         """How soon :meth:`admit` wants to be called again; None: when somebody comes."""
-        return _TURN_SECONDS if self._guests else None
+        return _TURN_SECONDS if self._pending else None
 
     def wait(self) -> socket.socket:
         """Wait for a client, without end."""
@@ -111,43 +111,43 @@ class Door:
         :returns: The connection of a client, with all that it has sent still to be read; None as long as there is none.
         """
         self._receive()
-        for guest in list(self._guests):
-            is_known, stays = self._judge(guest)
+        for client in list(self._pending):
+            is_known, stays = self._judge(client)
             if not stays:
-                self._guests.remove(guest)
-                guest.connection.close()
+                self._pending.remove(client)
+                client.connection.close()
             elif is_known and not is_taken:
-                self._guests.remove(guest)
-                guest.connection.setblocking(True)
-                return guest.connection
-            elif is_known and guest.waited > _LEAVING_SECONDS:
-                guest.tell()
+                self._pending.remove(client)
+                client.connection.setblocking(True)
+                return client.connection
+            elif is_known and client.waited > _LEAVING_SECONDS:
+                client.refuse()
         return None
 
-    def _judge(self, guest: _Guest) -> Tuple[bool, bool]:
+    def _judge(self, client: _Pending) -> Tuple[bool, bool]:
         # Whether it has said what it should, and whether it may stay.
-        heard = guest.first_bytes()
-        if guest.is_told:
-            # GDB shows what it was told once it has acknowledged it.
-            return False, heard == b"" and guest.waited <= _SILENT_SECONDS
-        if heard is None:
+        received = client.first_bytes()
+        if client.is_refused:
+            # GDB shows the refusal after it has acknowledged it.
+            return False, received == b"" and client.waited <= _SILENT_SECONDS
+        if received is None:
             return False, False
-        is_known = self._greeting.whole.match(heard) is not None
-        is_part = self._greeting.part.match(heard) is not None
-        return is_known, is_known or is_part and guest.waited <= _SILENT_SECONDS
+        is_known = self._greeting.whole.match(received) is not None
+        is_part = self._greeting.part.match(received) is not None
+        return is_known, is_known or is_part and client.waited <= _SILENT_SECONDS
 
     def _receive(self) -> None:
-        while len(self._guests) > _MOST_GUESTS:
-            self._guests.pop(0).connection.close()
-        for _ in range(_MOST_GUESTS):
+        while len(self._pending) > _MOST_PENDING:
+            self._pending.pop(0).connection.close()
+        for _ in range(_MOST_PENDING):
             connection = self._listener.accept()
             if connection is None:
                 break
-            self._guests.append(_Guest(connection))
+            self._pending.append(_Pending(connection))
 
     def close(self) -> None:
         """Let nobody in any more."""
-        for guest in self._guests:
-            guest.connection.close()
-        self._guests.clear()
+        for client in self._pending:
+            client.connection.close()
+        self._pending.clear()
         self._listener.close()

@@ -30,7 +30,7 @@ _Step = Tuple[int, int, int, int]
 _AP_MAX = (1 << 64) - 1
 
 
-class Desk:
+class RequestHandler:
     """Serve one client over one session; several desks may share it.
 
     :param session: The open session.
