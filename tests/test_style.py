@@ -28,7 +28,7 @@ FOREIGN = {"DebugProbe", "Plugin", "Command", "Parameter"}
 
 # Where an unforeseen exception meets the user, and must become a message instead of the end of the process.
 BROAD_EXCEPT: Dict[str, str] = {
-    "gdb_etm/access/request_handler.py": "whatever a client's request brings about is answered, and the others are served on",
+    "gdb_etm/access/request_handler.py": "whatever a request brings about is answered, and others are served on",
     "gdb_etm/program/elf.py": "what pyelftools may raise is nowhere told",
     "gdb_etm/access/watched_probe.py": "what comes out of USB libraries has no common base",
 }

@@ -23,7 +23,7 @@ from gdb_etm.board.trace_enable import (
     TraceEnable,
 )
 from gdb_etm.board.trace_ram import TraceRam
-from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, TraceUnit
+from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, UnitDevice
 
 CR, CCR, SCR, FFLR = 0x000, 0x004, 0x014, 0x02C
 SYNCFR, IDR, CCER, TRACEIDR, AUTHSTATUS = 0x1E0, 0x1E4, 0x1E8, 0x200, 0xFB8
@@ -92,7 +92,7 @@ class Armv7Encoder(AnyEncoder, Protocol):
 E = TypeVar("E", bound=Armv7Encoder)
 
 
-class Armv7Device(TraceUnit[E]):
+class Armv7Device(UnitDevice[E]):
     """A trace unit with a programming bit.
 
     :param base: Address of its registers.

@@ -21,7 +21,7 @@ from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.clock import InstructionClock
-from gdb_etm.board.exception_model import NO_EXECUTION, ExceptionModel
+from gdb_etm.board.exception_logic import NO_EXECUTION, ExceptionLogic
 from gdb_etm.board.listeners import CortexMListener
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import WrongPath
@@ -37,7 +37,7 @@ from gdb_etm.board.status import (
 from gdb_etm.board.stops import RunEnd, RunResult
 
 
-class CortexMCore(ExceptionModel):
+class CortexMCore(ExceptionLogic):
     """A Cortex-M.
 
     :param model: Which one.

@@ -24,7 +24,7 @@ Reader = Callable[[int], Optional[int]]
 _Byte = Tuple[int, int, int, bool]
 _NOBODY: FrozenSet[int] = frozenset()
 # Why a store is still in memory at the end, by the link's kind.
-_STILL_THERE = {
+_STILL_THERE: Dict[int, int] = {
     ConstraintKind.LINK: Premise.STORED,
     ConstraintKind.OWNED: Premise.OWNED_STORED,
     ConstraintKind.BELOW: Premise.BELOW_STORED,
