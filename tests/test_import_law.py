@@ -1,4 +1,7 @@
-"""The source, read: the contracts in setup.cfg name every room, and each is seen to fail where it is broken."""
+"""The source, read: the contracts in setup.cfg name every room.
+
+Each contract is seen to fail where it is broken.
+"""
 
 from __future__ import annotations
 
