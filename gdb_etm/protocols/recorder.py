@@ -1,8 +1,8 @@
 """Recorder of decoders: a column of run numbers, and events.
 
-A *run* is what some trace bytes said: the *legs* of their packets, and events, each with the position of its
-packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
-execution is a column of run numbers.  Where loops are long, runs are put together to *chains*, which are runs as well.
+A *run* is the content of some trace bytes: the *legs* of their packets, and events, each with its packet's position.
+Programs loop, so few distinct runs make up a long execution: a run is stored once, and the execution is a column of
+run numbers.  Where loops are long, runs are joined to *chains*, which are runs as well.
 """
 
 from __future__ import annotations

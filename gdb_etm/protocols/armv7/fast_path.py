@@ -1,6 +1,6 @@
 """The hot loop of decoding: a stream followed through three caches.
 
-Three caches, each used where the one before it has been enough so far:
+Three caches, from small steps to large ones:
 
 - *Transitions* are some bytes of atoms and addresses, kept by the automaton's states.
 - *Packets* of other kinds are handled by their handlers; what a handler recorded is remembered.

@@ -1,7 +1,7 @@
 """Caches of packets that were handled, and of long transitions.
 
-What a packet does is decided by its bytes, by the automaton's state, and by the *packet context*: all else that decides
-how packets are read, as the processor's context is.  It changes seldom.
+The effect of a packet depends on its bytes, on the automaton's state, and on the *packet context*: all else that
+decides how packets are read, such as the processor's context.  It changes seldom.
 """
 
 from __future__ import annotations

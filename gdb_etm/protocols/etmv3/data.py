@@ -3,8 +3,8 @@
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 4.11, 7.4 and 7.5: one data
 packet for each transfer of up to 32 bits.
 
-Data packets belong to the data instruction traced last.  Which of its transfers each one is, is known only when all
-have come, for the last packet is the last transfer's (7.4.5); so instructions keep their packets up to the end.
+Data packets belong to the data instruction traced last.  The last packet is the last transfer's (7.4.5), so the others
+are known only when all have come: instructions keep their packets up to the end.
 """
 
 from __future__ import annotations

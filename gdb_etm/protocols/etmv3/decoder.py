@@ -4,7 +4,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 
 
 P-headers and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.  All
 others, and everything that cannot be followed, go through one handler for each kind of packet.  So does every packet of
-a unit that traces data, for each load and store is wanted by itself.
+a unit that traces data, for each load and store is needed by itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Packets of conditional instructions and results, as elements with keys.
 
-A C element says that a conditional instruction that is no branch ran, an R element what its condition came to.
+A C element says that a conditional instruction, which is no branch, ran; an R element has the result of its condition.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.9.
 """

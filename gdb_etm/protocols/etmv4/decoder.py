@@ -3,11 +3,11 @@
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis" and chapter 6.
 
-Packets that only say where the program went (atoms and addresses) are followed by the automaton, some ten bytes a
-look-up, and what comes again and again some hundred bytes a look-up (``fast_path.py``).  All others, and everything
-that cannot be followed, go through one handler for each kind of packet.
+Atoms and addresses are followed by the automaton, some ten bytes a look-up, and what repeats some hundred bytes a
+look-up (``fast_path.py``).  All other packets, and everything that cannot be followed, go through handlers, one for
+each kind of packet.
 
-What only some units need is imported when one is met: decoding most captures takes less time than importing all.
+Modules that only some units need are imported when one is met: importing all takes longer than decoding most captures.
 """
 
 from __future__ import annotations

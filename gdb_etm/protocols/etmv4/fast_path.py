@@ -1,10 +1,10 @@
 """The hot loop of decoding: a stream followed through three caches.
 
-Three caches, each used where the one before it has been enough so far:
+Three caches, from small steps to large ones:
 
 - *Transitions* are some ten bytes of atoms and addresses, kept by the automaton's states (``program_points.py``).
 - *Packets* of other kinds, exceptions above all, are handled by their handlers; what a handler did is remembered by the
-  state, the packet's bytes and the *packet context*, which is the rest of what decides how packets are read.
+  state, the packet's bytes and the *packet context*, which is all else that decides how packets are read.
 - *Long transitions* are some hundred bytes of both, so that a loop that comes again costs a few look-ups.
 
 What happens at a return stack entry from before a long transition depends on that entry, so a long transition

@@ -1,8 +1,8 @@
 """Outcomes of conditional instructions: results matched to instructions that ran.
 
-The unit says only that some conditional instruction ran and what its condition came to.  Which one is found by going
-through the execution by the rules that the unit goes by: C elements come in the order of the instructions, and an F
-element starts both anew.  Wherever either side has a hole, nothing is matched until the next F element.
+The trace says only that some conditional instruction ran, and the result of its condition.  Which instruction it was
+is found by the unit's own rules: C elements come in the order of the instructions, and an F element starts both anew.
+Where either side has a hole, nothing is matched until the next F element.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 2.6.2 and appendices
 F.3 and F.4.

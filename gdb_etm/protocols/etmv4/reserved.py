@@ -1,10 +1,10 @@
 """Reserved values in packets of certain length.
 
-Such a packet does not cost packet synchronisation, but what it meant is unknown.  The listing shows the reason beside
-the fields.  The decoder records a gap, and makes nothing of the stream up to the next Trace Info, where all that
-packets are compressed against starts again; a conditional packet takes only the results of conditional instructions
-with it, and a Trace Info is taken for what else it says.  Where a reserved value leaves the length in doubt, as
-the E bits of an Exception packet and the upper PLCTL bits do, the header table calls the packet malformed.
+Such a packet does not cost packet synchronisation, but its meaning is unknown.  The listing shows the reason beside
+the fields.  The decoder records a gap, and ignores the stream up to the next Trace Info, which resets the compression
+state.  A conditional packet costs only the results of conditional instructions, and of a Trace Info the other fields
+count.  Where a reserved value leaves the length in doubt, as the E bits of an Exception packet and the upper PLCTL
+bits do, the header table calls the packet malformed.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.
 """

@@ -1,9 +1,9 @@
 """Speculation: elements that wait until they are committed.
 
 A unit that speculates reports branches which the processor only predicts.  It commits the oldest of them, cancels the
-youngest and corrects the direction of the last.  Elements leave for the execution, in the order of the stream, when no
-packet can change them any more: a P0 element and what follows it when it is committed, but for the last committed atom,
-which waits for the next one, because a Mispredict may still come for it.
+youngest and corrects the direction of the last.  Elements go on to the execution, in the order of the stream, when no
+packet can change them any more: a P0 element and its followers when it is committed.  The last committed atom waits
+for the next one, because a Mispredict may still come for it.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 5.2.18 to 5.2.20.
 """

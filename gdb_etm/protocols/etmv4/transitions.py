@@ -1,7 +1,6 @@
 """Finder of transitions: computes and remembers the effect of bytes.
 
-A transition ends after an address packet where it can, so that ways through a program that come together are
-remembered together from there on.
+A transition ends after an address packet where it can, so that paths that meet there share the transitions that follow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads and stores -> ETMv3 data packets (IHI 0014Q, 7.4).
 
-What the filter lets through of an instruction's transfers begins with the first of them that passes; from there on
-every transfer has a packet, so that an analyser knows which they are.  Which values come late, as those of a cache
+From the first transfer of an instruction that passes the filter on, every transfer has a packet, so that an analyser
+knows which they are.  Which values come late, as those of a cache
 miss do, is drawn from one generator, so that the same run gives the same trace.
 """
 

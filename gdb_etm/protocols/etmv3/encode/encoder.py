@@ -1,7 +1,7 @@
 """Encoder from executed instructions and transfers to ETMv3 trace bytes.
 
-For units on ARMv7-M processors: T32 code, always Secure, no Context ID and no VMID.  What the unit cannot know from the
-instructions it is told: exceptions, halts and returns are methods of their own.
+For units on ARMv7-M processors: T32 code, always Secure, no Context ID and no VMID.  Exceptions, halts
+and returns, which the instructions do not show, are methods of their own.
 
 A direct branch's direction shows in the address that follows it, so its atom waits for its successor; so does the
 packet with the target of an indirect branch, and that of an exception, which has the handler's address (IHI 0014Q,

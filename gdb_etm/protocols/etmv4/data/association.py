@@ -6,13 +6,13 @@ A P1 element names its parent by one of few keys; which of the P0 elements with 
 last one was found and from the markers in both streams.  Three places where the text does not agree with itself:
 
 - A search forwards that comes to the end of the trace finds nothing, and the transfer is dropped (the prose of 2.4.1;
-  the pseudocode would go on backwards).  The end is where somebody looks who has just halted, so what the pseudocode
-  finds is told here, as not certain: a P0 element that was not captured any more could have the same key.
+  the pseudocode would search backwards then).  The end is what a user looks at after a halt, so what the pseudocode
+  finds is recorded here, as not certain: a P0 element after the end could have the same key.
 - Backwards, an Overflow or a Discard ends the search even after the last match is known (the prose; the pseudocode
   tests for it the wrong way round), and the last match never moves back, not even to the start of the trace (the
   pseudocode and the last sentence of 2.4.1; the prose of the search would move it).
 - After an Overflow the search begins again at the next marker that has a partner.  The prose says numbered marker,
-  because the numbered ones find theirs by themselves; here each one that is paired was found from such a one.
+  because the numbered ones find theirs by themselves; here each paired marker was found from a numbered one.
 """
 
 from __future__ import annotations

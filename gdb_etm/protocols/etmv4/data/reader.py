@@ -2,7 +2,7 @@
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.5, and table 6-7 for
 the state.  The printed pseudocode has lost its indentation in places (P1 formats 1 and 5, P2 formats 1, 5 and 6); the
-prose beside it says what is meant.
+prose beside it is clear.
 """
 
 from __future__ import annotations

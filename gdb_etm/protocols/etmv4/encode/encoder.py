@@ -1,7 +1,7 @@
 """Encoder from executed instructions and transfers to ETMv4 trace.
 
-No Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and returns are methods of
-their own.  Speculation is a stage after this one (``speculation.py``), and so is the data stream (``data.py``).
+No Q elements.  Exceptions, halts and returns, which the instructions do not show, are methods of their own.
+Speculation is a stage after this one (``speculation.py``), and so is the data stream (``data.py``).
 """
 
 from __future__ import annotations

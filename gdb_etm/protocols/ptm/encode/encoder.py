@@ -1,7 +1,7 @@
 """Encoder from executed instructions to PTM trace bytes.
 
-Addresses have bit 0 set for T32 code, as interworking branches have them.  What the unit cannot
-know from the instructions it is told: exceptions and halts are methods of their own.
+Addresses have bit 0 set for T32 code, as interworking branches have them.  Exceptions and halts, which the
+instructions do not show, are methods of their own.
 
 A waypoint's direction shows in the instruction that follows it, so the last one waits for its successor.  A conditional
 indirect branch that goes to the instruction after it counts as not taken; execution is the same.
