@@ -89,10 +89,10 @@ CONNECT = Command(
     run_connect,
     details=(
         "Starts pyOCD beside GDB, connects GDB to it and looks for trace unit and buffer.  When GDB is connected to a\n"
-        "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.  What is\n"
-        'changed on the target is put back by "etm disconnect" and when GDB ends.\n'
-        "pyOCD runs no Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug access\n"
-        'port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
+        "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.\n"
+        'Changes on the target are undone by "etm disconnect" and when GDB ends.\n'
+        "pyOCD cannot run a Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug\n"
+        'access port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
     ),
     arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, PROFILE, UNIT, SINK)
     + (ETB_SIZE, TRUTH, REGISTERS, DATA_TRACE, OPTION),

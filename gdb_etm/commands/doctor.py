@@ -224,8 +224,8 @@ DOCTOR = Command(
     "Say why there is no trace.",
     run_doctor,
     details="Checks everything between processor and trace buffer, in that order.  Each line is one check, with the\n"
-    "register that proves it; under a bad one stands what to do.  Nothing is changed without --fix; what that\n"
-    'changes is put back by "etm disconnect", as everything else.  While the target runs, registers are read\n'
+    "register that proves it; the line below a bad one says what to do.  Nothing is changed without --fix; its\n"
+    'changes are undone by "etm disconnect", as all others.  While the target runs, registers are read\n'
     "if pyOCD owns the debug port.",
     arguments=(FIX,),
     examples=(

@@ -169,7 +169,7 @@ FILTER = Command(
         "code just before it was traced.\n"
         "secure, nonsecure: off leaves such code out.  context: only what runs with this Context ID.\n"
         "level: only what runs at these exception levels, s0 to s3 in Secure state and ns0 to ns2 in Non-secure.\n"
-        "data-include, data-exclude: only, or not, loads and stores of a variable or at addresses; with data trace.\n"
+        "data-include, data-exclude: of the data trace, only (or not) the accesses to a variable or to addresses.\n"
         "Whole blocks are recorded: around an address in the middle of one, more may be seen.\n"
         "Filters stay when the connection ends, until they are deleted.  What does not fit into the unit is\n"
         'refused.  While tracing is on, a change takes effect at the next "continue".'

@@ -173,7 +173,7 @@ SET = Command(
     "Change a setting.",
     run_set,
     details='In GDB "set etm NAME VALUE" does the same, and "help set etm NAME" says what a setting is.\n'
-    'What is asked of the trace unit holds from the next "etm start" on, which says if the unit cannot.',
+    'Settings of the trace unit take effect at the next "etm start", which reports what the unit cannot do.',
     arguments=(NAME, WORDS),
     examples=(
         ("set cycle-count 16", "at least 16 cycles between two counts"),
