@@ -92,7 +92,8 @@ CONNECT = Command(
         "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.\n"
         'Changes on the target are undone by "etm disconnect" and when GDB ends.\n'
         "pyOCD cannot run a Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug\n"
-        'access port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
+        'access port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the\n'
+        "capture."
     ),
     arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, PROFILE, UNIT, SINK)
     + (ETB_SIZE, TRUTH, REGISTERS, DATA_TRACE, OPTION),
