@@ -22,7 +22,7 @@ from gdb_etm.protocols.armv7.fields import (
 from gdb_etm.protocols.ptm.config import PtmConfig
 
 # What is set in the first byte of every Atom packet (4.5.3).
-ATOM_HEADER = 0x80
+_ATOM_HEADER = 0x80
 # In one packet, without cycle counts.
 MOST_ATOMS = 5
 
@@ -134,7 +134,7 @@ def _headers() -> Dict[int, Tuple[bool, ...]]:
     headers: Dict[int, Tuple[bool, ...]] = {}
     for count in range(1, MOST_ATOMS + 1):
         for bits in range(1 << count):
-            header = ATOM_HEADER | ((1 << count) | bits) << 1
+            header = _ATOM_HEADER | ((1 << count) | bits) << 1
             headers[header] = tuple(not bits >> count - 1 - index & 1 for index in range(count))
     return headers
 

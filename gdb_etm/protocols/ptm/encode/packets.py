@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 from gdb_etm.protocols.armv7.fields import IsaState, Reason, Reference
-from gdb_etm.protocols.ptm.packets import ATOM_HEADER
 
 # A-sync (4.5.1).
 A_SYNC = bytes(5) + b"\x80"
@@ -17,6 +16,8 @@ A_SYNC = bytes(5) + b"\x80"
 TRIGGER = b"\x0c"
 # Exception return (4.5.8).
 EXCEPTION_RETURN = b"\x76"
+# What is set in the first byte of every Atom packet (4.5.3).
+_ATOM_HEADER = 0x80
 _REASONS = {Reason.PERIODIC: 0, Reason.ENABLED: 1, Reason.OVERFLOW: 2, Reason.DEBUG: 3}
 
 
@@ -62,12 +63,12 @@ def atoms(pattern: str) -> bytes:
     """Write 1 to 5 atoms (4.5.3), oldest first: ``"E"`` and ``"N"``."""
     stop = 1 << len(pattern)
     bits = int(pattern.replace("E", "0").replace("N", "1"), 2)
-    return bytes((ATOM_HEADER | (stop | bits) << 1,))
+    return bytes((_ATOM_HEADER | (stop | bits) << 1,))
 
 
 def counted_atom(taken: bool, cycles: int) -> bytes:
     """Write one atom with its cycle count (4.5.3)."""
-    return count(cycles, ATOM_HEADER | (not taken) << 1)
+    return count(cycles, _ATOM_HEADER | (not taken) << 1)
 
 
 def context_id(value: bytes) -> bytes:
