@@ -67,7 +67,7 @@ class Border:
     :param isa: Its instruction set.
     :param features: Of the core and the program.
     :param distrust: What newer pieces have found out.
-    :param slots: Registers, by their places.
+    :param slots: What is known of each slot.
     :param words: The bytes of each word that the newer piece accesses.
     :param stores: Stores that may have written other words since; None when there are too many.
     :param missed: What it rests on that no others did.

@@ -15,7 +15,7 @@ from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Step
 
 _NAMES = {slot: name for name, slot in SLOTS.items()}
-# Facts that a chain tells at most.
+# Facts in a chain, at most.
 _STEPS = 40
 _DEEP = 400
 _LOADS = -16
@@ -142,7 +142,7 @@ class Explanations:
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 
     def _left(self, constraint: Tuple[int, ...]) -> str:
-        # What was found behind stores of which the address is not known.
+        # What was found after stores to unknown addresses.
         ssa, count = self._ssa, constraint[1]
         older, later = ssa.accesses[constraint[-2]], constraint[-1]
         stored = "{} at #{:,}".format("stored" if older.store else "loaded", older.number)

@@ -238,7 +238,7 @@ class Queries:
         """Give the worst tier that the addresses of missing stores rest on.
 
         :param first: The first of the accesses.
-        :param behind: The one behind the last.
+        :param end: One more than the last.
         """
         if self._late is None:
             self._late = {
@@ -312,7 +312,7 @@ class Queries:
         return Written(tuple(writes), bisect_left(unresolved, newer) - bisect_left(unresolved, lowest), first)
 
     def _at_known_addresses(self, address: int, size: int, lowest: int) -> List[int]:
-        # The accesses to a piece of memory of which the address is known, from one on.
+        # The accesses to a piece of memory whose address is known, from one on.
         domain = self._domain
         mask, bits = domain.mask, domain.bits
         found: List[int] = []

@@ -81,7 +81,7 @@ class Solution:
         self.findings: List[Finding] = []
         self.ssa = TraceSsa(rules, history.program)
         doubts.withhold(self.ssa)
-        # That of the facts; nothing is told then.
+        # That of the facts; nothing is known then.
         self.contradiction: Optional[Contradiction] = None
         core = history.source.core
         if border is not None:
@@ -248,7 +248,7 @@ class Solution:
         return pc == last.end
 
     def _has_locked_up(self, pc: int) -> bool:
-        # Nothing runs in lockup.  Where no trace tells it, the handler must be the one that the trace was in.
+        # Nothing runs in lockup.  Where it is not traced, the handler must be the one that the trace was in.
         status = None if self.end is None else self.end.registers.get("xpsr")
         is_lockup = is_m_profile(self.history.source.core) and pc in LOCKUP_ADDRESSES
         return is_lockup and status is not None and status & _IPSR == (self.flow.handler or 0)
@@ -367,7 +367,7 @@ def _nothing(word: int) -> Optional[int]:
 
 
 def _hides_what_ran(event: Event) -> bool:
-    # Of an Armv7-M core in lockup the trace tells its address, not where execution came to (IHI 0064, table 5-5).
+    # The trace of an Armv7-M core in lockup has its address, not where execution came to (IHI 0064, table 5-5).
     return isinstance(event, Exception_) and event.name == LOCKUP and event.return_address == LOCKUP_ADDRESSES[1]
 
 

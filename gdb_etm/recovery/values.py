@@ -31,13 +31,12 @@ class Tier(IntEnum):
 
     # It follows from the trace, the program and the anchors.
     EXACT = 0
-    # It also takes that what compilers rely on is so: calls and handlers keep SP and r4 to r11, and interrupts all
-    # registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a
-    # frame of which its function makes no address is written by that function alone, and by the scheduler alone the
-    # pointers from one thread's block to another's; no pointer leads below SP; a handler that writes PSP returns to a
-    # thread that uses it.
+    # It also rests on what compilers rely on: calls and handlers keep SP and r4 to r11, and interrupts all registers;
+    # call frame information holds; a function came to where it goes on from its entry; SP is aligned; a frame that
+    # does not escape is written by its function alone, and pointers between threads' blocks by the scheduler alone; no
+    # pointer leads below SP; a handler that writes PSP returns to a thread that uses it.
     ASSUMED = 1
-    # It also takes that stores to addresses of which nothing is known wrote somewhere else.
+    # It also rests on stores to unknown addresses having written somewhere else.
     LIKELY = 2
     UNKNOWN = 3
 
@@ -81,7 +80,7 @@ class Step(NamedTuple):
     text: str
     # The instruction that it is about; None for an anchor.
     number: Optional[int]
-    # Of the fact and of those behind it.
+    # Of the fact and of those that it rests on.
     tier: Tier
 
 
@@ -98,7 +97,7 @@ class Write(NamedTuple):
     value: Value
     # False when it is not known whether its condition held.
     certain: bool
-    # How many stores of which the address is not known ran between it and the next newer write, or the end.
+    # How many stores to unknown addresses ran between it and the next newer write, or the end.
     unknown_after: int
 
 
@@ -109,7 +108,7 @@ class Finding(NamedTuple):
     text: str
     # The instruction that it is about.
     number: Optional[int]
-    # Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is told of the whole segment.
+    # Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is known of the whole segment.
     tier: Tier
 
 

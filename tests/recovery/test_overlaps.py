@@ -18,8 +18,8 @@ from gdb_etm.recovery.memory.overlaps import wide
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, STACK, run, wrong
+from tests.recovery.test_constraints import settle, told
 from tests.recovery.test_recovery import X, texts, value
-from tests.recovery.test_relations import settle, told
 
 Y = RAM + 0x40
 EXACT = Rules(limit=Tier.EXACT)

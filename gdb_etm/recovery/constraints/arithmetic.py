@@ -88,7 +88,7 @@ def sum_bits(one: Tuple[int, int], other: Tuple[int, int], known_carry: int, car
 
     The carry counts, too.  The result is the mask of known bits, and their values.
 
-    The smallest and the largest sum tell where a carry certainly comes in and where it certainly does not.
+    The smallest and the largest sum show where a carry certainly comes in and where it certainly does not.
 
     :param one: Mask of known bits and their values; the same for ``other``.
     :returns: 33 bits, the carry out as the last.

@@ -40,11 +40,11 @@ class ConstraintKind(IntEnum):
     BITS = 8
     # (d, a, n)
     SIGN = 9
-    # (d, a): the bit d tells whether a = 0
+    # (d, a): the bit d is (a == 0)
     ZERO = 10
     # (d, a, b, c): d = b if the bit a is 1, else c
     SELECT = 11
-    # (d, a, b, bias): the bit d tells whether a + bias >= b + bias
+    # (d, a, b, bias): the bit d is (a + bias >= b + bias)
     COMPARE = 12
     # (d, a, b, c, inverted): the bit d is the carry out of a + b + c, with NOT b when inverted is 1
     CARRY = 13
@@ -84,7 +84,7 @@ class ConstraintKind(IntEnum):
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
     # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and
-    # so on, the newest store first; ``one`` tells whether it is but one store
+    # so on, the newest store first; ``one`` is 1 if it is one store only
     MAY_ALIAS = 31
 
 

@@ -1,10 +1,8 @@
 """The domain of each variable: known bits, an interval, distances from others.
 
-A log keeps the cause of each narrowing.
-
 A variable is one value of one register, or of one step within an instruction.  Each has a mask of known bits, is in a
 class of variables that differ from each other by constants, and each class has one interval modulo 2**32.  Knowledge
-only grows.  Every growth is logged with its cause, so that the proof of a value can be told.
+only grows.  A log keeps the cause of each narrowing, so that a value can be explained.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from gdb_etm.recovery.lift.operations import MASK
 
 NONE = -1
 _TOP = 0x80000000
-# Members of a class that are told of its interval.
+# Members of a class that are notified of its interval.
 _SMALL = 16
 # Times that one class's interval is narrowed; an endless loop's counter would go step by step.
 _NARROWINGS = 24
@@ -225,7 +223,7 @@ class Domain:
         self._join(gone, kept, shift, moved, stay)
 
     def _join(self, gone: int, kept: int, shift: int, moved: List[int], stay: List[int]) -> None:
-        # The intervals of two classes that became one; those who can compute with the new distance are told.
+        # The intervals of two classes that became one; those who can compute with the new distance are notified.
         for member in moved if len(moved) <= _SMALL else moved[:1]:
             self.wake(member)
         if len(stay) <= _SMALL:

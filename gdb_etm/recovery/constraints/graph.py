@@ -71,7 +71,7 @@ class ConstraintGraph:
         self.domain = Domain()
         # Facts that are withheld: why they are known, the instruction's number, the variable.
         self.doubted: Collection[Tuple[int, int, int]] = ()
-        # Instructions, by their numbers, of which no constraint is taken.
+        # Instructions, by their numbers, whose constraints are not taken.
         self.void: Collection[int] = ()
         self.withheld: List[Withheld] = []
         # Of each variable, whether it is a constant.

@@ -4,6 +4,6 @@
 - ``frames.py``: call frame information (DWARF 5, 6.4).
 - ``branches.py``: the control flow graph of a function; ``entry_values.py``: forward dataflow over it, in terms of
   the function's entry (``origins.py``).
-- ``escape.py``: frames of which no address escapes.
+- ``escape.py``: frames whose address does not escape.
 - ``functions.py``: all of that, asked at one moment.
 """

@@ -54,7 +54,7 @@ class FunctionCode:
         return ([following] if conditional else []) if leaves else None
 
     def _answered(self, following: int) -> List[int]:
-        # A handler may let the code that has asked for it go on behind an instruction or two.
+        # A handler may let the code that has asked for it go on an instruction or two later.
         found = [following]
         for address in goes_on(following, True)[1:]:
             half = self._program.read(found[-1], 2)
@@ -63,7 +63,7 @@ class FunctionCode:
         return found
 
     def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
-        # Where a branch leads by the table behind it: TBB, TBH, or LDR PC, [Rn, Rm, LSL #2] with ADR Rn before it.
+        # Where a branch leads by the table after it: TBB, TBH, or LDR PC, [Rn, Rm, LSL #2] with ADR Rn before it.
         code = self._program.read(template.address, template.size)
         if len(code) < 4:
             return None

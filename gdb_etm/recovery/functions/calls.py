@@ -14,7 +14,7 @@ from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 NO_FRAME = -1
-# Calls that one return may leave at once, by tail calls that are not told from calls.
+# Calls that one return may leave at once, by tail calls that look like calls.
 _DEEP = 4
 
 
@@ -84,9 +84,9 @@ class CallMatcher:
         # A number of its own for each time that a function is called, as far as calls and returns are matched.
         self.activation = 0
         self._activations = 0
-        # Where the function begins that went on last of which nothing was seen before.
+        # Entry of the last function that went on without having been seen before.
         self.function = 0
-        # Whether a function goes on of which nothing was seen before.
+        # Whether the running function has not been seen before.
         self.entered = True
         # Calls that have not returned.
         self.stack: List[OpenCall] = []
@@ -95,7 +95,7 @@ class CallMatcher:
         self.ties: Dict[int, List[Tuple[int, Tuple[int, int]]]] = {}
         # What is known by the entry of the function that runs, if its beginning was not seen.
         self.entries: List[EntryKey] = []
-        # Where the function begins that was left last of which the beginning was not seen, and its entries.
+        # Entry of the last function that was left and whose beginning was not seen, and its facts.
         self.left: Tuple[int, List[EntryKey]] = (0, [])
         self.assumptions: List[Assumption] = []
 

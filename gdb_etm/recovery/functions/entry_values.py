@@ -1,11 +1,9 @@
 """Entry values: registers and frame words in terms of the function's entry.
 
-Forward dataflow over the function finds constants, addresses in the frame, arguments, and their distances.
-
-Where a function goes on of which the beginning was not seen, its code tells what it must have set them to: values are
-propagated from its entry along all branches.  What is not computed from others is a value of its own, named by where
-it comes from: an instruction, or the place where two ways meet that do not agree.  What a function was called with is
-told by the code before the call, as soon as it has returned there.
+Forward dataflow from the entry along all branches finds constants, addresses in the frame, arguments, and their
+distances.  They are needed where a function goes on whose beginning was not seen.  A value that is not computed from
+others is named by its origin: an instruction, or the join of two paths that do not agree.  Arguments are known from the
+code before the call, as soon as the function has returned there.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _KEPT = (*range(4, 12), SP)
 # A word of the frame is the slot with this number less its distance from the canonical frame address.
 _FRAME_WORDS = 1 << 10
 _WORD = 4
-# What an instruction makes, what it finds where ways meet, and what it has made before.
+# What an instruction makes, what it finds where paths join, and what it has made before.
 _MADE, _FOUND, _OLD = range(3)
 _ENTRY = -1
 # Times that an instruction is looked at, on the average of all bytes.
@@ -77,7 +75,7 @@ class EntryValues:
         self._read = read
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
-        # By function the registers that it writes, though nothing tells that it saves them.
+        # By function, the registers that it writes without being known to save them.
         self._lost: Dict[int, Set[int]] = {}
         self._names: Dict[Tuple[int, int, int], int] = {}
         # Of each base the instruction that it is named by.
@@ -228,7 +226,7 @@ class EntryValues:
                 known[slot] = self._name(address, slot, _OLD)
 
     def _loses(self, function: int, like: Template) -> Set[int]:
-        # What a function writes, though nothing tells that it saves that.
+        # What a function writes without being known to save it.
         bounds = self._information.function(function)
         if bounds is None or bounds[0] != function or bounds[1] - bounds[0] > LONG:
             return set()

@@ -1,7 +1,7 @@
 """Call frame information: the frame's address, and SP under a frame pointer.
 
-In such a function the frame is told by the frame pointer alone.  The stack pointer is where it was when the frame
-pointer was set, if nothing in the function moves it.
+In such a function the frame pointer alone gives the frame.  The stack pointer is where it was when the frame pointer
+was set, if nothing in the function moves it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Functions:
         calls.entered = False
 
     def _settle(self, template: Template, current: Sequence[int]) -> None:
-        # What the function's code tells: of values with one base, how they differ from the first.
+        # What the function's code shows: how values with one base differ from the first.
         calls = self._calls
         groups: Dict[int, Tuple[int, int]] = {}
         for held in self._entry_values.at(template):

@@ -1,6 +1,6 @@
 """Multiplications, extending additions and saturation, for T32 and A32.
 
-Ref: Armv8-M ARM, C2.4; A-profile ARM, F4.1.  The Q flag is no place: reading it gives something unknown.
+Ref: Armv8-M ARM, C2.4; A-profile ARM, F4.1.  The Q flag is no slot: it reads as unknown.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Op(IntEnum):
     LOAD = 29
     # ``detail = (size,)`` bytes at address a become the low bytes of b; no output
     STORE = 30
-    # every output is something that the inputs do not tell: what an instruction without a model writes
+    # every output is unknown whatever the inputs are: what an instruction without a model writes
     UNKNOWN = 31
     # any memory may have another value afterwards; no inputs, no outputs
     CLOBBER = 32

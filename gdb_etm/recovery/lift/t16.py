@@ -132,7 +132,7 @@ def _branch_exchange(build: Builder, half: int, source: int) -> None:
     build.branch(target, True)
 
 
-# Size, and bits of which the sign is extended, by bits 11:9; the first three are stores.
+# Size, and bits that are sign-extended, by bits 11:9; the first three are stores.
 _REGISTER_OFFSET = ((4, 0), (2, 0), (1, 0), (1, 8), (4, 0), (2, 0), (1, 0), (2, 16))
 
 

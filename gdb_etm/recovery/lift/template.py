@@ -48,14 +48,13 @@ class Template(NamedTuple):
     interworks: bool
     aligned: Tuple[int, ...]
     call: bool
-    # The slot of which SP gets all but bits 1:0.
+    # The slot that SP gets all bits but 1:0 of.
     rounds: Optional[int]
     # Whether it writes SP or what may be a frame pointer.
     moves: bool
     # CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others.
     stack: Optional[Tuple[int, int]]
-    # Whether an exception may be taken behind it that the code before it has asked for: whose handler may change what
-    # is popped.
+    # Whether an exception may follow that the code before it has asked for: its handler may change what is popped.
     asks: bool
     # What is needed when only some flags are read later on, by these flags.
     variants: Dict[int, Needed]
@@ -214,7 +213,7 @@ class Templates:
 
 
 def _asks(code: bytes, size: int, isa: Isa) -> bool:
-    # SVC; and barriers and what is before them: behind a write that sets PendSV (DDI 0553, C2.4; DDI 0487, F5.1).
+    # SVC; and barriers and what is before them: after a write that sets PendSV (DDI 0553, C2.4; DDI 0487, F5.1).
     if isa is not Isa.T32:
         return code[3] & 0xF == 0xF and code[3] < 0xF0
     return code[1] == 0xDF or _is_barrier(code) or _is_barrier(code[size:])

@@ -1,17 +1,16 @@
 """Base search: the address of a stack, by memory at the end.
 
-Addresses that differ by constants are a class, and where one of them is, all are.  For each place that the class may
-be at, what was stored last at each offset is held against what memory had there later: a load at a known address, a
-load by offset, or RAM at the end.  Where the two differ, a store to an unknown address of another class must have
-written that byte in between, and must have left what was found; if none can have, the class is not at that place.
-Nor is it if there are more such bytes than those stores can have written: all of a class are moved together, so a
-class accounts for no more of them than it would at the one place that suits it best.  A place that is left alone is
-where the stack is.
+Addresses that differ by constants are a class; its base decides all of them.  For each possible base, the last store
+at each offset is compared with what memory had there later: a load at a known address, a load by offset, or RAM at the
+end.  Where the two differ, a store to an unknown address of another class must have written that byte in between, with
+the value that was found; if none can have, the base is wrong.  It is also wrong if there are more such bytes than those
+stores can have written: a class has one base, so it accounts for no more of them than with the base that suits it best.
+A base that is the only one possible is taken.
 
 A stack is taken to be in RAM that nobody else writes, and that can be read: from its limit to where RAM ends, as
-nothing can be read from there on.  Words that others write too tell nothing.  Where nothing is known of the lowest
-address, or too many places are possible, nothing is tried.  A class that is no stack's may be anywhere, so it is tried
-only if the bits that are known leave it few places.
+nothing can be read from there on.  Words that others write, too, are no evidence.  Where nothing is known of the lowest
+address, or too many bases are possible, nothing is tried.  A class that is no stack's may be anywhere, so it is tried
+only if its known bits leave few bases.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _NEWEST = 6
 _FEW, _LARGE = 8, 8
 # Words of a stack that are looked at.
 _WORDS = 4096
-# Bytes behind a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
+# Bytes after a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
 # elsewhere it is memory that was not read in time.
 _BESIDE, _APART, _ROUND = 4096, 256, 1024
-# Bytes that must tell something of a stack.
+# Bytes of a stack that must be evidence.
 _FEWEST = 4
-# Places that are looked at more closely.
+# Possible bases that are looked at more closely.
 _LEFT = 48
-# Stores to unknown addresses that one byte is held against, at first and when few places are left.
+# Stores to unknown addresses that one byte is held against, at first and when few bases are left.
 _NEAR, _FAR = 64, 400
 # Such stores that are looked at in one segment.
 _EFFORT = 150000
@@ -152,7 +151,7 @@ def _values(domain: Domain, variable: int) -> List[int]:
 
 
 class _Search:
-    # Looks for the places of one class.
+    # Looks for the base of one class.
     def __init__(self, ssa: TraceSsa, memory: StoreForwarding, own: Traces, is_stack: bool) -> None:
         self._ssa = ssa
         self._domain = ssa.domain
@@ -278,7 +277,7 @@ class _Search:
     def _account(
         self, stores: Sequence[Optional[Store]], address: int, change: _Change, base: int
     ) -> Optional[Set[Tuple[int, int]]]:
-        # The classes and their places that account for a byte; None if anything may.
+        # The classes and their bases that account for a byte; None if anything may.
         causes: Set[Tuple[int, int]] = set()
         for store in stores:
             if store is None:

@@ -11,10 +11,10 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Where a byte comes from, when it is no access: memory before the segment or after it; or that is not known.
 FIRST, LAST, BLOCKED = -2, -3, -4
-# Less the number of an access that cannot be told to have been there: this is what a byte comes from, too.
+# Less the number of an access that may not have been there: a byte comes from that, too.
 UNSURE = -16
 _NOWHERE = -1
-# Where the bits are of which the others are aliases.
+# Where the bits are that the others are aliases of.
 _RAM = 0x20000000
 
 
@@ -88,7 +88,7 @@ class Cells:
         """Find the last access to a byte before another one.
 
         :param number: Of the other one; as many as there are for the end.
-        :returns: The access, FIRST when there is none, UNSURE less the number of one that cannot be told to have
+        :returns: The access, FIRST when there is none, UNSURE less the number of one that is not known to have
             been there; and which of its bytes it is.
         """
         accesses, domain = self._ssa.accesses, self._ssa.domain
@@ -107,7 +107,7 @@ class Cells:
                 return UNSURE - older, 0
             if domain.bits[access.condition]:
                 return older, distance
-            # It turned out after it was placed that it did not run.
+            # It turned out later that it did not run.
         return FIRST, 0
 
     def certain(self, number: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:

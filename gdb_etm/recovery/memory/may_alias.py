@@ -21,7 +21,7 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # MayAlias that one link looks at.
 _SCAN = 400
-# Addresses of which so many are possible are not known at all.
+# Addresses with so many possible values count as unknown.
 _BOUNDED = 1 << 20
 # Bytes of code that are believed to work on the same data.
 _NEAR = 128
@@ -32,7 +32,7 @@ class MayAlias:
     """The stores of a segment whose address is unknown.
 
     :param ssa: With its accesses.
-    :param cells: The accesses of which it is.
+    :param cells: The accesses whose address is known.
     :param where: Gives the address of an instruction by its number.
     """
 
@@ -52,7 +52,7 @@ class MayAlias:
         # What is below SP, where that may be relied on; links that hold for that reason alone.
         self.dead_stack: Optional[DeadStack] = None
         self.below: Set[Tuple[int, int]] = set()
-        # Whether stores of which nothing is known are taken to miss.
+        # Whether stores to unknown addresses are taken to miss.
         self.guessing = False
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
         self.guesses: List[Tuple[int, int, int]] = []
@@ -82,7 +82,7 @@ class MayAlias:
 
         :param older: FIRST or -1 for the beginning.
         :param later: As many as there are accesses for the end.
-        :returns: The store, or -1; and whether any was taken to miss of which nothing is known.
+        :returns: The store, or -1; and whether any store to an unknown address was taken to miss.
         """
         unresolved = self.unresolved
         low = bisect_left(unresolved, older + 1)

@@ -16,7 +16,7 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # Intervals that are taken for those of an index.
 _SMALL = 1 << 16
-# Places of stores that are weighed for one load.
+# Possible hits of stores that are weighed for one load.
 _MOST = 32
 # Rounds after which everything is due.
 _LATE = 1 << 16
@@ -151,7 +151,7 @@ class Weighing:
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
         :param shift: How far its bits are shifted to the left.
-        :param stores: Numbers of the accesses in between of which it is not known whether they hit.
+        :param stores: Numbers of the accesses in between that may hit or miss.
         """
         others = candidates(self._ssa, sorted(stores, reverse=True), found)
         key = (until, source, found.address)

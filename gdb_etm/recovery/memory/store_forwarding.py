@@ -1,7 +1,7 @@
 """Store forwarding: links between accesses to the same bytes of RAM.
 
-Between the two there may be barriers: stores of which the address is not known.  What waits for one is looked at again
-when more is known of that one, and of nothing else.
+Between the two there may be barriers: stores whose address is unknown.  A load that waits for a barrier is looked at
+again when more is known of that barrier.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class StoreForwarding:
         self._begin = begin
         self._end = end
         self._readable = readable
-        # The accesses of which the address is known.
+        # The accesses whose address is known.
         self.cells = Cells(ssa)
-        # The stores of which it is not.
+        # The stores whose address is not.
         self.may_alias = MayAlias(ssa, self.cells, where)
-        # Accesses of which the address is known, or which did not run.
+        # Accesses whose address is known, or which did not run.
         self.resolved = bytearray(len(ssa.accesses))
         # Bytes of each load that are linked, a bit for each.
         self.linked = bytearray(len(ssa.accesses))
@@ -68,7 +68,7 @@ class StoreForwarding:
         self._waiting: Dict[int, Set[int]] = {}
         # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
-        # Accesses of which more has become known.
+        # Accesses that have news.
         self.news: List[int] = []
         # Pairs of accesses that are not linked, whatever is taken.
         self.forbidden: Set[Tuple[int, int]] = set()

@@ -1,7 +1,7 @@
 """Symbolic may-alias: what was pushed on an unknown stack is popped again.
 
 Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
-to an address of another class is a barrier, unless it is known that it cannot reach the place.  The stack is taken to
+to an address of another class is a barrier, unless it is known not to reach it.  The stack is taken to
 be in RAM that nobody else writes.
 """
 
@@ -34,7 +34,7 @@ class SymbolicAlias:
         self._top = max([high for _, high in ssa.rules.ram], default=0)
         # Loads that have a link.
         self._linked = bytearray(len(ssa.accesses))
-        # Stores so far that may have reached a stack of which something is known.
+        # Stores so far that may have reached a stack with known entries.
         self._risky: List[int] = []
         # By class, how many of them were looked at, and those that are not in the class.
         self._others: Dict[int, Tuple[int, List[int]]] = {}
@@ -101,7 +101,7 @@ class SymbolicAlias:
         }
 
     def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
-        # Where accesses to stacks may be of which something is known.
+        # Where accesses to stacks with known entries may be.
         domain = self._ssa.domain
         low, high = MASK + 1, 0
         for access in self._ssa.accesses:

@@ -1,6 +1,6 @@
 """Traces of one address class in memory: what it stored and found.
 
-Addresses that differ by constants are a class.  Its base is the value of the variable that the others are told by.
+Addresses that differ by constants are a class.  Its base is the value of its root variable.
 """
 
 from __future__ import annotations

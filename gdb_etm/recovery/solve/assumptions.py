@@ -38,7 +38,7 @@ class Assumptions:
         # All of them.
         self.made = made
         self._entered = entered
-        # Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
+        # Threads whose block alone shows what they did afterwards, by the numbers of the
         # instructions before they were left.
         self.by_block: Set[int] = set()
 

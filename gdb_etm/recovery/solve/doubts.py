@@ -1,11 +1,9 @@
 """Doubts: facts that contradict each other, and the withholding of them.
 
-Nothing exact rests on them; some come back as assumptions.
-
-The proof of a contradiction names all facts of which one must be false.  Nothing exact rests on any of them: the line
-is made anew without them.  Then they are given back, the most trusted first, and those stay that go with all the rest:
-what follows is assumed.  Where a proof names no facts, the model of an instruction is wrong, and nothing is taken from
-the instructions that it names.
+The proof of a contradiction names all facts that may be false.  Nothing exact rests on them: the segment is built
+again without them.  Then they are offered as assumptions, the most trusted first, and those that agree with the rest
+stay.  Where a proof names no facts, the model of an instruction is wrong, and nothing is taken from the instructions
+that it names.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class Doubts(NamedTuple):
     links: FrozenSet[Pair] = frozenset()
     # Aligned addresses of words that were read at the halt.
     words: FrozenSet[int] = frozenset()
-    # Numbers of instructions of which the model is wrong.
+    # Numbers of instructions whose model is wrong.
     void: FrozenSet[int] = frozenset()
 
     def withhold(self, ssa: TraceSsa) -> None:
@@ -119,7 +117,7 @@ def _instructions(ssa: TraceSsa, contradiction: Contradiction) -> Set[int]:
 
 
 def _words_of(ssa: TraceSsa, number: int) -> Set[int]:
-    # The words that an access has left at the end, by a constraint that tells so.
+    # The words that an access has left at the end, by a constraint that says so.
     domain = ssa.domain
     found: Set[int] = set()
     for access in _accesses(ssa, number):

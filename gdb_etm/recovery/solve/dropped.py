@@ -8,7 +8,7 @@ from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Facts that are told one by one.
+# Facts that are listed one by one.
 _MOST = 3
 _TEXTS: Dict[int, str] = {
     Premise.HALT: "{name} as it was read at the halt",
@@ -39,7 +39,7 @@ class Dropped(NamedTuple):
         """Say what is not used.
 
         :param ssa: Of which the facts are.
-        :param void: Instructions, by their numbers, of which no constraint is taken.
+        :param void: Instructions, by their numbers, whose constraints are not taken.
         """
         texts = [_fact(ssa, one) for one in self.facts]
         texts += ["the word at %#x as it was read at the halt" % word for word in self.words]

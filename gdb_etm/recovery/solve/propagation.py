@@ -220,7 +220,7 @@ class Propagation:
         self.symbolic = saved.symbolic.copy()
 
     def _link_stack(self) -> bool:
-        # Links by offset; tells whether there are new ones.
+        # Links by offset; gives whether there are new ones.
         ssa = self.ssa
         links = self.symbolic.find(self.memory.may_alias.guessing, self.memory.forbidden)
         for link in links:

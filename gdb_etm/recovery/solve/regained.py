@@ -12,7 +12,7 @@ from gdb_etm.recovery.solve.dropped import Dropped
 from gdb_etm.recovery.solve.propagation import Propagation
 
 # How far facts are trusted: what was traced and the architecture; stack pointers, and that nobody else writes memory;
-# what was read or told; what was found by trying.
+# what was read or given; what was found by trying.
 _SEEN, _STACK, _READ, _INFERRED = range(4)
 _TRUST = {
     **dict.fromkeys((Premise.HALT, Premise.BEGIN, Premise.GIVEN), _READ),

@@ -1,7 +1,7 @@
 """Solver of a segment: propagates to a fixpoint, tier after tier.
 
 What is exact is worked out to the end before the first assumption is made, and so on, so that nothing has a worse tier
-than it needs.  An assumption in the proof of a contradiction is dropped, and its tier begun again.
+than it needs.  An assumption in the proof of a contradiction is dropped, and its tier starts again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
-# Times that what is assumed is begun again.
+# Times that the tier ASSUMED starts again.
 _ROUNDS = 12
-# Times that what is likely is: a contradiction comes soon, so most of them are short.
+# Times that the tier LIKELY does: a contradiction comes soon, so most of them are short.
 _GUESSES = 40
 # Places of stacks that are tried by working on from there.
 _TRIES = 24
@@ -194,8 +194,8 @@ class Solver:
         self.ends.append(len(self.ssa.domain.log.variable))
 
     def _trespassed(self, links: Set[Tuple[int, int, int]]) -> bool:
-        # Frames that others have written are no function's own any more, and what was written below SP is not dead;
-        # says whether there are any.
+        # Frames that others have written are shared, and what was written below SP is not dead; gives whether there
+        # are any.
         for kind, older, later in sorted(links):
             dead_stack = self.memory.may_alias.dead_stack
             if kind == ConstraintKind.BELOW and dead_stack is not None:

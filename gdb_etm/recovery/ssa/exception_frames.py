@@ -11,7 +11,7 @@ Word = Callable[[int], Optional[int]]
 _MOST = 1 << 20
 # Words above one another in which return addresses are looked for.
 _ABOVE = 64
-# Bytes of instructions behind a request that its handler may skip.
+# Bytes of instructions after a request that its handler may skip.
 _SKIPPED = 8
 # The least EXC_RETURN, and its bit for PSP.
 _EXC_RETURN, _PSP = 0xFFFFFF80, 4
@@ -30,7 +30,7 @@ def can_search(pieces: Iterable[Tuple[int, int]]) -> bool:
 def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[Tuple[int, int]]:
     """List the known words of some regions, with their addresses.
 
-    :param step: Multiple of 4 of which the addresses are multiples.
+    :param step: The alignment of the addresses, a multiple of 4.
     """
     for low, high in pieces:
         for address in range(-(-low // step) * step, high - 3, step):

@@ -1,6 +1,6 @@
 """Features of a core in use: floating point, stacks, security states.
 
-Code is searched for encodings; where call frame information tells of a function, its instructions are told from what
+Code is searched for encodings; where call frame information has a function, its instructions are known from what
 only looks like one.  In doubt a feature is in use.
 """
 

@@ -19,7 +19,7 @@ class InstructionRun(NamedTuple):
     # Of the first.
     number: int
     templates: List[Template]
-    # Of each, whether it branched, or whether it did anything; None when that is not told.
+    # Of each, whether it branched, or whether it did anything; None when that is not known.
     taken: List[Optional[bool]]
 
 
@@ -105,7 +105,7 @@ def waiting_handlers(ssa: Sequence[Part]) -> Dict[int, Optional[int]]:
 
 
 def _mid(template: Template) -> Optional[bool]:
-    # A direct branch that the trace goes on behind was not taken.
+    # A direct branch was not taken if the trace goes on after it.
     if template.kind is InstructionKind.DIRECT and template.goes_to != template.address + template.size:
         return False
     return None

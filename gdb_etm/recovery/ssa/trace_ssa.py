@@ -90,7 +90,7 @@ class TraceSsa(ConstraintGraph):
         """Do what an instruction does.
 
         :param current: The variable of each slot; updated.
-        :param condition: Variable of the bit that tells whether it runs.
+        :param condition: Variable of the bit that is 1 if it runs.
         """
         makers, fixed = self._makers, self.fixed
         self._compared = None

@@ -2,7 +2,7 @@
 
 A thread goes on where it was left, and its returns lead to where its calls were.  Another one that runs the same code,
 and was left before all that is known, would do so too: a thread that waits has a frame on its stack, so memory at the
-halt tells whether there is one.
+halt shows whether there is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, 
 from gdb_etm.recovery.threads.residences import Continuation, Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
 
-# Threads that wait, of which the newest are looked at.
+# Threads that wait and are looked at, the newest ones.
 _WAITING = 64
 # Frames that are no further apart, in bytes, are believed to be of one stack.
 NEAR = 128
@@ -40,7 +40,7 @@ class ThreadMatcher:
         self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The blocks of the threads.
         self._decided: Decided = NOTHING
-        # The exceptions that left threads of which nothing but the block tells what they did afterwards.
+        # The exceptions that left threads whose block alone shows what they did afterwards.
         self.by_block: Set[int] = set()
 
     def match(
@@ -90,7 +90,7 @@ class ThreadMatcher:
     def _known_at_end(
         self, waiting: Sequence[SwitchedOut], frames: ExceptionFrames, word: Word
     ) -> List[Tuple[int, Waiting]]:
-        # A block that is known tells where the frame is.
+        # A known block has the address of the frame.
         switch = next(one.switch for one in self._tracker.periods() if one.switch is not None)
         found: List[Tuple[int, Waiting]] = []
         others: List[SwitchedOut] = []
@@ -227,7 +227,7 @@ class ThreadMatcher:
 
 
 def _at_end(waiting: Sequence[SwitchedOut], frames: ExceptionFrames) -> List[Tuple[int, Waiting]]:
-    # Threads of which memory has one frame that fits no other thread.
+    # Threads with a single frame in memory, if that fits no other thread.
     fitting = [(left, frames.of(left)) for left in waiting]
     count: Dict[int, int] = {}
     for _, found in fitting:

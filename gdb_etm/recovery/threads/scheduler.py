@@ -1,9 +1,9 @@
 """Assumptions on a scheduler's control blocks, and the check of them.
 
-The blocks were found with the words that handlers have read as they are at the end, so nobody may have written these
-words since, but the handlers the pointer to the block of the thread that runs.  A store of which the address is known
-tells that somebody has; what went before it is not told then.  One of which it is not known is assumed to miss them, as
-pointers between blocks are written by the scheduler alone: unless the same instruction was seen to write one of them.
+The blocks were found with the words that handlers have read as they are at the end.  So nobody may have written these
+words since, except that handlers write the pointer to the running thread's block.  A store to a known address may show
+that somebody has; then nothing is assumed of what ran before it.  A store to an unknown address is assumed to miss
+them, as the scheduler alone writes pointers between blocks: unless the same instruction was seen to write one of them.
 """
 
 from __future__ import annotations
