@@ -1,4 +1,4 @@
-"""Memory below the stack pointer: nothing points there, so a store through a pointer misses it.
+"""Dead stack: memory below SP, which stores through pointers miss.
 
 A function that has returned leaves its frame below SP.  What is there stays as it was until the stack grows over it,
 and only by addresses made from SP.  Where stacks are is known from the values that SP has had: each covers what it
@@ -18,7 +18,7 @@ _MOST_REFUSED = 8
 
 
 class DeadStack:
-    """Tells which bytes are below SP when an instruction runs.
+    """Finds the bytes below SP when an instruction runs.
 
     :param ssa: With its variables of SP.
     """
@@ -32,11 +32,14 @@ class DeadStack:
         self._refused: Set[Tuple[int, int]] = set()
 
     def refuse(self, older: int, later: int) -> None:
-        """Take it that somebody may have written between two accesses all the same."""
+        """Note that two accesses may have another write between them."""
         self._refused.add((older, later))
 
     def helps(self, older: int, later: int) -> bool:
-        """Tell whether it may be relied on between two accesses: not where that was refused, or too often elsewhere."""
+        """Check whether it holds between two accesses.
+
+        It does not where it was refused, or if it was refused too often elsewhere.
+        """
         return len(self._refused) <= _MOST_REFUSED and (older, later) not in self._refused
 
     def look(self) -> None:
@@ -78,7 +81,7 @@ class DeadStack:
                 self._lowest.append(MASK)
 
     def misses(self, number: int, byte: int) -> bool:
-        """Tell whether a store through a pointer misses a byte because that is below SP.
+        """Check whether a store through a pointer misses a byte below SP.
 
         :param number: Of the access.
         """

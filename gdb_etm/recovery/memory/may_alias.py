@@ -115,7 +115,10 @@ class MayAlias:
         return barrier, guessed
 
     def ground(self, older: int, later: int) -> int:
-        """Say why two accesses are linked: the kind of their constraint, where the link is no guess."""
+        """Give the kind of constraint that links two accesses.
+
+        It is that of a link that is no guess.
+        """
         if (older, later) in self.crossed:
             return ConstraintKind.OWNED
         return ConstraintKind.BELOW if (older, later) in self.below else ConstraintKind.LINK
@@ -279,7 +282,7 @@ class MayAlias:
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
     def trespassed(self) -> Set[Tuple[int, int, int]]:
-        """List the links whose private or dead memory was written by others: kinds and accesses."""
+        """List the links whose private or dead memory others wrote."""
         found: Set[Tuple[int, int, int]] = set()
         accesses, domain = self._ssa.accesses, self._domain
         for source, number in self.crossed | self.below:

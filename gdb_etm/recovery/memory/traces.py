@@ -63,7 +63,7 @@ class Traces:
 
     :param ssa: With its accesses.
     :param numbers: Of those of the class, oldest first.
-    :param unplaced: Numbers of the stores to unknown addresses.
+    :param unresolved: Numbers of the stores to unknown addresses.
     """
 
     def __init__(self, ssa: TraceSsa, numbers: Sequence[int], unresolved: Sequence[int]) -> None:
