@@ -11,7 +11,7 @@ from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.constraints.graph import DEAD, INPUT, START, Premise
 from gdb_etm.recovery.execution.branch_targets import Arrival, BranchTargets, PendingBranch
-from gdb_etm.recovery.execution.exception_model import is_asynchronous
+from gdb_etm.recovery.execution.exception_semantics import is_asynchronous
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
 from gdb_etm.recovery.execution.stacking import Failures, Stacking
 from gdb_etm.recovery.execution.thread_switches import ThreadSwitches

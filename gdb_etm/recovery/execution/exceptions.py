@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
-from gdb_etm.recovery.execution.exception_model import (
+from gdb_etm.recovery.execution.exception_semantics import (
     PUSHED,
     PUSHED_FLOATS,
-    ExceptionModel,
+    ExceptionSemantics,
     PushedFrame,
     Resumption,
     is_request,
@@ -71,7 +71,7 @@ class TraceExceptions:
     def __init__(self, ssa: TraceSsa, calls: CallMatcher, features: Features, m_profile: bool) -> None:
         self._ssa = ssa
         self._calls = calls
-        self._model = ExceptionModel(ssa, features)
+        self._semantics = ExceptionSemantics(ssa, features)
         self._m_profile = m_profile
         self._pushed = PUSHED + PUSHED_FLOATS if features.fpu else PUSHED
         self._open: List[Optional[_Entry]] = []
@@ -114,11 +114,13 @@ class TraceExceptions:
         if interrupted is not None:
             # Of several loads some may be done already (EPSR.ICI; DDI 0553, B3.5; DDI 0403, B1.4.2 and B1.5.10).
             slots = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
-            self._model.forget(current, tuple([slot for slot in slots if slot < TEMPORARY]) if len(slots) > 1 else ())
+            self._semantics.forget(
+                current, tuple([slot for slot in slots if slot < TEMPORARY]) if len(slots) > 1 else ()
+            )
         if self._m_profile:
-            self._left[index] = entry, self._model.push(event, current, stacking)
+            self._left[index] = entry, self._semantics.push(event, current, stacking)
         else:
-            self._model.forget(current, (SP, LR))
+            self._semantics.forget(current, (SP, LR))
         self._put_all(current)
 
     def leave(
@@ -146,14 +148,14 @@ class TraceExceptions:
             entry = None
         resumption = None
         if self._m_profile:
-            resumption = self._model.pop(target, current)
+            resumption = self._semantics.pop(target, current)
             if kind == THREAD or switched:
                 self._believe(resumption.process, ssa.one, ssa.number)
             if entry is None or kind == THREAD:
                 frame = resumption.frame
                 self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, ssa.number, ssa.number, 7))
         else:
-            self._model.forget(current, (SP, LR, N, Z, C, V))
+            self._semantics.forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
         calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None or kind == THREAD
         calls.enter()
@@ -226,9 +228,9 @@ class TraceExceptions:
         self._calls.enter()
         self._calls.entries = []
         if not self._m_profile:
-            self._model.forget(current, (SP, LR))
+            self._semantics.forget(current, (SP, LR))
         else:
-            self._model.chain(event, target, current)
+            self._semantics.chain(event, target, current)
         self._put_all(current)
 
     def _put_all(self, current: List[int]) -> None:

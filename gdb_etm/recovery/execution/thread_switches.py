@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
-from gdb_etm.recovery.execution.exception_model import is_request
+from gdb_etm.recovery.execution.exception_semantics import is_request
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.ssa.exception_frames import Waiting, Word

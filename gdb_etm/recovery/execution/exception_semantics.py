@@ -92,7 +92,7 @@ class PushedFrame(NamedTuple):
     process: int
 
 
-class ExceptionModel:
+class ExceptionSemantics:
     """The exception model of an M-profile core, as operations on variables.
 
     :param ssa: The segment's variables.
