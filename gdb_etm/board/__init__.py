@@ -5,7 +5,7 @@ The probe, and what is on the wire:
 - ``plugin.py``, ``probe.py``, ``wire.py``, ``dap.py``, ``domain.py``: pyOCD's way in, the debug and access ports, and
   what stands between a debugger and trace hardware.
 - ``faults.py``: faults on demand; ``options.py``: the user's choices.
-- ``variants.py``, ``models.py``, ``units.py``, ``units_etmv3.py``: the boards and units as data.
+- ``variants.py``, ``models.py``, ``units.py``, ``units_armv7.py``: the boards and units as data.
 - ``board.py``, ``cortex_a_board.py``: a board put together.
 
 The core:
@@ -14,7 +14,7 @@ The core:
   turns, and who hears the core.
 - ``cortex_m.py``, ``engine.py``, ``emulator.py``, ``t32.py``, ``path.py``, ``stops.py``: instructions, run by Unicorn
   and made exact; ``cortex_a.py``, ``cortex_a_engine.py``, ``cortex_a_path.py`` for a Cortex-A.
-- ``exception_logic.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``: exceptions and faults.
+- ``exception_model.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``: exceptions and faults.
 - ``scs.py``, ``debug.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,
   ``identity.py``: what is at the core's private addresses.
 - ``uart.py``: a serial port, and what sends to it.

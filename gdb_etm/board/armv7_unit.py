@@ -6,9 +6,10 @@ ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16).
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Callable, Dict, Mapping, Optional, Protocol, Set, TypeVar
+from typing import Callable, Dict, Optional, Protocol, Set, TypeVar
 
 from gdb_etm.board.faults import Faults
+from gdb_etm.board.identity import identification
 from gdb_etm.board.resources_armv7 import DYNAMIC, EXTOUTEVR, TSEVR, Armv7ResourceLogic, is_never
 from gdb_etm.board.trace_enable import (
     ACTR1,
@@ -23,10 +24,12 @@ from gdb_etm.board.trace_enable import (
     TraceEnable,
 )
 from gdb_etm.board.trace_ram import TraceRam
-from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, UnitDevice
+from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, TraceUnitDevice
+from gdb_etm.board.units_armv7 import Armv7Model
+from gdb_etm.protocols.encode.instructions import ReadCode
 
-CR, CCR, SCR, FFLR = 0x000, 0x004, 0x014, 0x02C
-SYNCFR, IDR, CCER, TRACEIDR, AUTHSTATUS = 0x1E0, 0x1E4, 0x1E8, 0x200, 0xFB8
+CR, CCR, FFLR = 0x000, 0x004, 0x02C
+SYNCFR, IDR, CCER, TRACEIDR = 0x1E0, 0x1E4, 0x1E8, 0x200
 
 # ETMCR.
 POWER_DOWN = 1
@@ -92,14 +95,12 @@ class Armv7Encoder(AnyEncoder, Protocol):
 E = TypeVar("E", bound=Armv7Encoder)
 
 
-class Armv7Device(UnitDevice[E]):
+class Armv7Device(TraceUnitDevice[E]):
     """A trace unit with a programming bit.
 
+    :param model: Which one.
     :param base: Address of its registers.
-    :param control: Implemented bits of ETMCR.
-    :param fixed: Read-only registers by offset.
-    :param masks: Implemented bits of the others, whose contents are UNKNOWN after a reset.
-    :param reset: Those that are known after a reset, and what they are.
+    :param read_code: Reads program memory.
     :param out: Takes trace ID and trace bytes.
     :param faults: When its FIFO overflows.
     """
@@ -108,17 +109,19 @@ class Armv7Device(UnitDevice[E]):
 
     def __init__(
         self,
+        model: Armv7Model,
         base: int,
-        control: int,
-        fixed: Mapping[int, int],
-        masks: Mapping[int, int],
-        reset: Mapping[int, int],
+        read_code: ReadCode,
         out: Callable[[int, bytes], None],
         faults: Faults = Faults(),
     ) -> None:
-        known = {CR: PROG | POWER_DOWN, SR: 0, **reset}
+        fixed = {CCR: model.ccr, IDR: model.idr, CCER: model.ccer, **model.fixed}
+        fixed.update(identification(model.part, devtype=0x13))
+        masks = {**resource_masks(model.ccr, model.ccer), **model.masks}
+        known = {CR: PROG | POWER_DOWN, SR: 0, **model.reset}
         super().__init__(base, fixed, masks, known, _CLAIM_TAGS, True, out, faults)
-        self._implemented = control
+        self._model = model
+        self._read_code = read_code
         self._values[TRACEIDR] = 0
         # Called when the trigger occurs, at most once between two times of programming.
         self.trigger_out: Callable[[], None] = lambda: None
@@ -154,7 +157,7 @@ class Armv7Device(UnitDevice[E]):
     def _write_trace(self, offset: int, value: int) -> None:
         # Most registers take writes only while the unit is programmed (3.5.1).
         if offset == CR:
-            self._control(value & self._implemented)
+            self._control(value & self._model.control)
         elif not self._values[CR] & PROG or self._values[CR] & POWER_DOWN:
             return
         elif offset == SR:
@@ -175,15 +178,15 @@ class Armv7Device(UnitDevice[E]):
 
     def _watch(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
         # TraceEnable, and the events that are asked for at each instruction as well.
-        resources = view.resources = Armv7ResourceLogic(self.register, self._fixed[CCR], self._fixed[CCER])
+        resources = view.resources = Armv7ResourceLogic(self.register, self._model.ccr, self._model.ccer)
         resources.levels = self._inputs_high
-        timestamps = bool(self.register(CR) & _TIMESTAMPS and self._fixed[CCER] >> 22 & 1)
+        timestamps = bool(self.register(CR) & _TIMESTAMPS and self._model.ccer >> 22 & 1)
         used = resources.is_used(self._programmed, timestamps) or view.uses(DYNAMIC)
         if not used:
             view.resources = None
             if view.is_open and is_never(self.register(TRIGGER)):
                 return None
-        outputs = [n for n in range(self._fixed[CCR] >> 20 & 7) if EXTOUTEVR + 4 * n in self._programmed]
+        outputs = [n for n in range(self._model.ccr >> 20 & 7) if EXTOUTEVR + 4 * n in self._programmed]
 
         def sees(address: int) -> bool:
             traced = view(address)

@@ -16,7 +16,7 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
-from gdb_etm.board.units_etmv3 import Etmv3Model
+from gdb_etm.board.units_armv7 import Armv7Model
 from gdb_etm.board.variants import CORTEX_A, VARIANTS, Variant
 
 _AIRCR = 0xE000ED0C
@@ -69,7 +69,7 @@ class Board:
             if variant.data_unit is None:
                 raise ValueError("no other trace unit for board %s: data-trace is for m4" % variant.name)
             model = variant.data_unit
-        if isinstance(model, Etmv3Model):
+        if isinstance(model, Armv7Model):
             inputs = [comparator.traces for comparator in machine.dwt.comparators]
             older = Etmv3Device(model, variant.etm, machine.bus.code, inputs, self._to_funnel, self.faults)
             older.watch_conditions = machine.watch_conditions

@@ -117,10 +117,7 @@ class Bus(DeviceBus):
         self.ram = bytearray(RAM_SIZE)
 
     def memory(self, address: int, length: int) -> Optional[Tuple[bytearray, int]]:
-        """Return the memory that holds a whole range, and the offset there.
-
-        None when there is none.
-        """
+        """Return the memory that holds a whole range, and the offset there."""
         if FLASH_BASE <= address and address + length <= FLASH_BASE + FLASH_SIZE:
             return self.flash, address - FLASH_BASE
         if RAM_BASE <= address and address + length <= RAM_BASE + RAM_SIZE:

@@ -16,8 +16,9 @@ from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import FunnelDevice
 from gdb_etm.board.options import BoardOptions
-from gdb_etm.board.ptm import PTM_A9, PtmDevice
+from gdb_etm.board.ptm import PtmDevice
 from gdb_etm.board.romtable import RomTable
+from gdb_etm.board.units_armv7 import PTM_A9
 from gdb_etm.protocols.ptm.encode.packets import Regime
 
 ROM_TABLE = 0x80000000

@@ -88,10 +88,7 @@ class CortexAEngine(Emulator):
         return bool(self.cpsr & _IT_BITS)
 
     def run(self, limit: int) -> RunResult:
-        """Run one to `limit` instructions, until something happens.
-
-        IT blocks run as a whole.
-        """
+        """Run one to `limit` instructions, IT blocks whole, until something happens."""
         if self.in_it_block:
             return self._go(1)
         self._left = limit

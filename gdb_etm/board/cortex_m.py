@@ -21,7 +21,7 @@ from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.clock import InstructionClock
-from gdb_etm.board.exception_logic import NO_EXECUTION, ExceptionLogic
+from gdb_etm.board.exception_model import NO_EXECUTION, CortexMExceptionModel
 from gdb_etm.board.listeners import CortexMListener
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import WrongPath
@@ -37,7 +37,7 @@ from gdb_etm.board.status import (
 from gdb_etm.board.stops import RunEnd, RunResult
 
 
-class CortexMCore(ExceptionLogic):
+class CortexMCore(CortexMExceptionModel):
     """A Cortex-M.
 
     :param model: Which one.
@@ -151,10 +151,7 @@ class CortexMCore(ExceptionLogic):
         return len(run.executed)
 
     def _wake(self) -> bool:
-        """Look for the end of sleep, skipping time.
-
-        False when only the debugger can end it.
-        """
+        """Look for the end of sleep, skipping time."""
         number = self.exceptions.next(self.interrupts_masked)
         if number is not None and self.exceptions.group_priority(number) < self._priority(ignore_primask=True):
             self.sleeping = False

@@ -1,7 +1,4 @@
-"""Debug registers of the System Control Space (DDI 0553, B12 and D1.2).
-
-DFSR, DHCSR, DCRSR, DCRDR and DEMCR.
-"""
+"""Debug registers of the System Control Space (DDI 0553, B12 and D1.2)."""
 
 from __future__ import annotations
 

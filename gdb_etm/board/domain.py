@@ -138,8 +138,6 @@ class TraceClock:
 class Chatter:
     """Another trace source, an ITM by its control register.
 
-    It sends when the trace unit does.
-
     :param rate: Bytes for each byte of the trace unit's; 0 for none.
     """
 

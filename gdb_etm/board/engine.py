@@ -137,10 +137,7 @@ class CortexMEngine(Emulator):
         return False
 
     def elapsed(self) -> int:
-        """Return how many instructions of the current run are complete.
-
-        Devices call it.
-        """
+        """Return how many instructions of the current run are complete."""
         if not self.running or not self._blocks:
             return 0
         last = self._blocks[-1]
@@ -214,10 +211,7 @@ class CortexMEngine(Emulator):
         return result
 
     def run(self, limit: int) -> RunResult:
-        """Run one to `limit` instructions, until something happens.
-
-        IT blocks run as a whole.
-        """
+        """Run one to `limit` instructions, IT blocks whole, until something happens."""
         if not self.xpsr & XPSR_T:
             return RunResult([], RunEnd.INVALID_STATE)
         if self.it_state:
@@ -259,10 +253,7 @@ class CortexMEngine(Emulator):
         return no_unit or self._first_checked(block) is not None
 
     def _first_checked(self, block: CortexMBlock) -> Optional[int]:
-        """Return the first instruction that may fault by its registers.
-
-        Its index in the block; None without one.
-        """
+        """Return the first instruction that may fault by its registers."""
         division = block.first_division if self.traps_division else None
         found = [index for index in (block.first_aligned, division) if index is not None]
         return min(found, default=None)
@@ -374,10 +365,7 @@ class CortexMEngine(Emulator):
             self._hold_if_needed(block)
 
     def _hold_if_needed(self, block: CortexMBlock) -> None:
-        """Hold a block that must run in parts, or not yet.
-
-        It is too long, something waits, or it may fault.
-        """
+        """Hold a block that must run in parts, or not yet."""
         if self._limit == FOREVER:
             hold = self._stopping
         else:

@@ -15,7 +15,7 @@ from gdb_etm.board.logic import Logic, PeInputs
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.resources import CNTVR, SEQSTR, SSCSR, Counts, Outcome, ResourceLogic
 from gdb_etm.board.t32 import decode
-from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, UnitDevice
+from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, TraceUnitDevice
 from gdb_etm.board.units import UnitModel, equipped
 from gdb_etm.board.viewinst import SSSTATUS, VICTLR
 from gdb_etm.protocols.encode.instructions import ReadCode, Region
@@ -62,7 +62,7 @@ _TRIGGER_ID = 0x7D
 EXCEPTION_INPUT, RETURN_INPUT = 4, 5
 
 
-class Etmv4Device(UnitDevice[Encoder]):
+class Etmv4Device(TraceUnitDevice[Encoder]):
     """The trace unit of the core.
 
     :param model: Which one.

@@ -10,24 +10,12 @@ from typing import Callable, Collection, Dict, Sequence
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
-from gdb_etm.board.armv7_unit import (
-    AUTHSTATUS,
-    CCER,
-    CCR,
-    CR,
-    FFLR,
-    IDR,
-    SCR,
-    SYNCFR,
-    Armv7Device,
-    resource_masks,
-)
+from gdb_etm.board.armv7_unit import CR, FFLR, SYNCFR, Armv7Device
 from gdb_etm.board.conditions import NONE_FAILED
 from gdb_etm.board.faults import FaultCountdown, Faults
-from gdb_etm.board.identity import identification
 from gdb_etm.board.t32 import decode
 from gdb_etm.board.trace_enable import Input, TraceEnable
-from gdb_etm.board.units_etmv3 import Etmv3Model
+from gdb_etm.board.units_armv7 import Armv7Model
 from gdb_etm.program.isa import Insn, InstructionKind
 from gdb_etm.protocols.encode.instructions import ReadCode
 from gdb_etm.protocols.etmv3.encode.data import BusTransfer, DataConfig
@@ -44,7 +32,6 @@ _SUPPRESS_DATA = 1 << 18
 _TIMESTAMPS = 1 << 28
 
 _WIDE_TIMESTAMPS = 1 << 29
-_IDR2 = 0x208
 _FAULTS = (exc.HARD_FAULT, exc.MEM_MANAGE, exc.BUS_FAULT, exc.USAGE_FAULT)
 # How many of the loads and stores that an interrupt meets have begun, and are cancelled.
 _CANCELLED = 3
@@ -63,27 +50,20 @@ class Etmv3Device(Armv7Device[Encoder]):
 
     def __init__(
         self,
-        model: Etmv3Model,
+        model: Armv7Model,
         base: int,
         read_code: ReadCode,
         inputs: Sequence[Input],
         out: Callable[[int, bytes], None],
         faults: Faults = Faults(),
     ) -> None:
-        fixed = {CCR: model.ccr, SCR: model.scr, IDR: model.idr, CCER: model.ccer, _IDR2: 0, AUTHSTATUS: 0xC0}
-        fixed.update(identification(model.part, devtype=0x13))
-        if model.fixed_sync is not None:
-            fixed[SYNCFR] = model.fixed_sync
-        masks = {**resource_masks(model.ccr, model.ccer), FFLR: 0xFF, **model.masks}
-        super().__init__(base, model.control, fixed, masks, {CR: model.control_reset}, out, faults)
+        super().__init__(model, base, read_code, out, faults)
         # Called with whether loads and stores are wanted from now on.
         self.watch_accesses: Callable[[bool], None] = lambda on: None
         # Called with whether failed conditions are wanted from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
         # Tells which of the DWT's comparators loads and stores match, one bit each.
         self.data_inputs: Callable[[Sequence[BusAccess]], int] = lambda accesses: 0
-        self._model = model
-        self._read_code = read_code
         self._inputs = inputs
         self._suppression = FaultCountdown(faults.data_overflow)
         self._dice = random.Random(base)
@@ -183,10 +163,7 @@ def _traced(accesses: Sequence[BusAccess]) -> Sequence[BusTransfer]:
 
 
 def _cycles(insn: Insn, ran: bool) -> int:
-    """Return an instruction's cycles on a made-up core.
-
-    They are made up so that there is trace of all kinds.
-    """
+    """Return an instruction's cycles on a made-up core."""
     if not ran:
         return 0
     if insn.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):

@@ -151,10 +151,7 @@ class ExceptionStacking:
         return exc_return in self._model.exc_returns
 
     def pop(self, exc_return: int) -> Optional[int]:
-        """Pop a frame and go where it leads; return a fault's number.
-
-        None when there is no fault.
-        """
+        """Pop a frame and go where it leads; return a fault's number."""
         engine = self._engine
         thread = bool(exc_return & THREAD_MODE)
         process = thread and bool(exc_return & _EXC_PROCESS_STACK)

@@ -30,10 +30,7 @@ class Hooks:
         self.wanted = False
 
     def begin(self) -> bool:
-        """Begin a run; return whether translated code became useless.
-
-        It contains which hooks there are.
-        """
+        """Begin a run; return whether translated code became useless."""
         if self.wanted == bool(self._hooks):
             return False
         for hook in self._hooks:

@@ -42,8 +42,6 @@ class CortexMListener(CoreListener, Protocol):
     def exception_return(self, popped: Sequence[BusAccess]) -> None:
         """Take an exception return.
 
-        The instruction that loaded EXC_RETURN was the last one executed.
-
         :param popped: What it loaded from the stack.
         """
 

@@ -20,10 +20,7 @@ class BoardProbePlugin(Plugin):
     """Offers simulated boards as debug probes with unique IDs such as ``board:m33``."""
 
     def should_load(self) -> bool:
-        """Tell whether the boards can work: they need Unicorn.
-
-        By ``pip install gdb_etm[board]``.
-        """
+        """Tell whether the boards can work: they need Unicorn."""
         return importlib.util.find_spec("unicorn") is not None
 
     def load(self) -> Type[DebugProbe]:

@@ -5,12 +5,12 @@ Left out is stalling.
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, Sequence
 
-from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, Armv7Device, resource_masks
+from gdb_etm.board.armv7_unit import SYNCFR, Armv7Device
 from gdb_etm.board.faults import Faults
-from gdb_etm.board.identity import identification
 from gdb_etm.board.trace_enable import TraceEnable
+from gdb_etm.board.units_armv7 import Armv7Model
 from gdb_etm.protocols.encode.instructions import ReadCode
 from gdb_etm.protocols.ptm.encode.encoder import Encoder, EncoderConfig
 from gdb_etm.protocols.ptm.encode.packets import Regime
@@ -22,24 +22,6 @@ _TIMESTAMPS = 1 << 28
 _RETURN_STACK = 1 << 29
 _VMID = 1 << 30
 _CONTEXT_ID_BYTES = (0, 1, 2, 4)
-
-
-class PtmModel(NamedTuple):
-    """One kind of PTM."""
-
-    part: int
-    # Implemented bits of ETMCR.
-    control: int
-    # ETMCCR: what resources it has.
-    ccr: int
-    idr: int
-    ccer: int
-
-
-# The unit of a Cortex-A9 (CoreSight PTM-A9 TRM, DDI 0401, table 3-2): PFTv1.0, four pairs of address comparators, two
-# counters, the sequencer, one Context ID comparator, the start/stop block, a return stack; timestamps have 48 bits in
-# Gray code.
-PTM_A9 = PtmModel(part=0x950, control=0x3000D501, ccr=0x8D294004, idr=0x411CF301, ccer=0x00C019A2)
 
 
 class PtmDevice(Armv7Device[Encoder]):
@@ -54,24 +36,19 @@ class PtmDevice(Armv7Device[Encoder]):
 
     def __init__(
         self,
-        model: PtmModel,
+        model: Armv7Model,
         base: int,
         read_code: ReadCode,
         out: Callable[[int, bytes], None],
         faults: Faults = Faults(),
     ) -> None:
-        fixed = {CCR: model.ccr, SCR: 0, IDR: model.idr, CCER: model.ccer, AUTHSTATUS: 0xCC}
-        fixed.update(identification(model.part, devtype=0x13))
-        masks = {**resource_masks(model.ccr, model.ccer), SYNCFR: 0xFFF, 0x1FC: 0xF}
-        super().__init__(base, model.control, fixed, masks, {SYNCFR: 0x400}, out, faults)
-        # Tells in which state the core executes.
+        super().__init__(model, base, read_code, out, faults)
+        # Gives the core's state.
         self.regime: Callable[[], Regime] = Regime
-        # Tells the core's Context ID.
+        # Gives the core's Context ID.
         self.context_id: Callable[[], int] = lambda: 0
         # Called when it begins to trace.
         self.enabled: Callable[[], None] = lambda: None
-        self._model = model
-        self._read_code = read_code
 
     # What the core does.
 

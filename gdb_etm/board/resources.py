@@ -148,10 +148,7 @@ class _Sequencer:
         self.events = [*self._forward, *self._back, self._reset]
 
     def step(self, active: int) -> int:
-        """Spend a cycle; return its states, one bit each.
-
-        Those that it is in or passes through.
-        """
+        """Spend a cycle; return its states, one bit each."""
         if self._reset(active):
             self.state = 0
             return 1

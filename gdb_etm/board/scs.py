@@ -169,10 +169,7 @@ class SystemControlSpace:
             self._core.exceptions.pending[number] = True
 
     def _read_nvic(self, offset: int) -> int:
-        """Read ISER, ICER, ISPR, ICPR or IABR.
-
-        Only the first word of each has interrupts.
-        """
+        """Read ISER, ICER, ISPR, ICPR or IABR."""
         if offset & 0x7F:
             return 0
         exceptions = self._core.exceptions

@@ -114,8 +114,6 @@ class System(Generic[C, L]):
     def write(self, address: int, size: int, value: int) -> None:
         """Write 1, 2 or 4 bytes through the AHB-AP.
 
-        Flash too, so that loading is simple.
-
         :raises BusFault: nothing is at the address.
         """
         with self.turn():
@@ -145,10 +143,7 @@ class System(Generic[C, L]):
         self._work.set()
 
     def _is_waiting_to_run(self) -> bool:
-        """Tell whether the core's thread waits to run.
-
-        It may itself ask, for the trace unit.
-        """
+        """Tell whether the core's thread waits to run."""
         here = self._thread is threading.current_thread()
         return self._thread.is_alive() and not here and not self.core.is_idle()
 
@@ -235,8 +230,6 @@ class _Turn(ContextManager[None]):
 
 def load_elf(bus: Bus, path: str) -> None:
     """Copy an ELF file's loadable segments to their physical addresses.
-
-    As if programmed before power-up.
 
     :param bus: The memory.
     :param path: The file.

@@ -38,17 +38,11 @@ class T32Instruction(NamedTuple):
         return _WIDE_HINTS.get(self.code, self.code) == WFI
 
     def is_pause(self) -> bool:
-        """Tell whether it is YIELD or WFE.
-
-        After these Unicorn stops with an error although it is done.
-        """
+        """Tell whether it is YIELD or WFE."""
         return _WIDE_HINTS.get(self.code, self.code) in _HINTS_THAT_LEAVE_UNICORN
 
     def may_unmask(self) -> bool:
-        """Tell whether it may lower the priority.
-
-        CPS, or MSR to a special register.
-        """
+        """Tell whether it may lower the priority: CPS or MSR."""
         if self.size == 2:
             return self.code & 0xFFEC == 0xB660
         return self.code & 0xFFE0D000 == 0xF3808000
@@ -123,10 +117,7 @@ def decode(code: bytes, offset: int) -> T32Instruction:
 
 
 def _narrow_transfer(code: int) -> Optional[bool]:
-    """Classify a 16-bit instruction: load (True), store (False), neither (None).
-
-    By C2.2.
-    """
+    """Classify a 16-bit instruction: load (True), store (False), neither (None)."""
     top = code >> 12
     if code >> 11 == 9 or code >> 9 == 0x5E:
         return True  # LDR literal, POP

@@ -126,17 +126,11 @@ class TraceEnable:
         return traced
 
     def holds(self, offset: int) -> bool:
-        """Tell whether a register's event is active at the last instruction.
-
-        The one that was asked for last.
-        """
+        """Tell whether a register's event is active at the last instruction."""
         return self.is_active(self._registers(offset))
 
     def is_active(self, event: int) -> bool:
-        """Tell whether an event is active at the last instruction.
-
-        The one that was asked for last.
-        """
+        """Tell whether an event is active at the last instruction."""
         a, b = self._has(event & 0x7F), self._has(event >> 7 & 0x7F)
         return (a, not a, a and b, not a and b, not a and not b, a or b, not a or b, not a or not b)[event >> 14 & 7]
 

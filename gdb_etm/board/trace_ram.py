@@ -23,7 +23,6 @@ _STOPPED = 1 << 1
 # FFCR.
 _ENABLE_FORMATTER = 1 << 0
 _TELL_TRIGGERS = 1 << 1
-_FLUSH_ON_FLUSHIN = 1 << 4
 _FLUSH_ON_EVENT = 1 << 5
 _FLUSH_MANUALLY = 1 << 6
 _TELL_TRIGGER_IN = 1 << 8
@@ -129,11 +128,6 @@ class TraceRam(ComponentDevice):
         self._countdown = self._plain[TRG]
         if self._countdown == 0:
             self._trigger_event()
-
-    def flush_in(self) -> None:
-        """Take a request to flush at the flush input."""
-        if self.is_capturing and self._plain[FFCR] & _FLUSH_ON_FLUSHIN:
-            self._flush()
 
     def _capture(self, trace_id: int, data: bytes) -> None:
         if self._plain[FFCR] & _ENABLE_FORMATTER:

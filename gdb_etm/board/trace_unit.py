@@ -52,7 +52,7 @@ class ResourceInputs(Protocol):
 E = TypeVar("E", bound=AnyEncoder)
 
 
-class UnitDevice(ComponentDevice, Generic[E]):
+class TraceUnitDevice(ComponentDevice, Generic[E]):
     """A trace unit but for most of its registers.
 
     :param base: Address of its registers.

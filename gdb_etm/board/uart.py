@@ -87,10 +87,7 @@ class Uart:
 
 
 def sentences() -> Iterator[bytes]:
-    """Yield sentences: temperature, humidity, pressure.
-
-    Every twelfth is ten temperatures at once.
-    """
+    """Yield sentences: temperature, humidity, pressure."""
     for number, sentence in zip(count(1), cycle(_SENTENCES)):
         yield sentence if number % _BURST_EVERY else _BURST
 

@@ -10,7 +10,7 @@ from typing import Dict, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.board.models import CORTEX_M4, CORTEX_M7, CORTEX_M33, CoreModel
 from gdb_etm.board.units import ETM_M7, ETM_M33, UnitModel
-from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
+from gdb_etm.board.units_armv7 import ETM_DATA, ETM_M4, Armv7Model
 
 SCS = 0xE000E000
 DWT = 0xE0001000
@@ -34,7 +34,7 @@ class Variant(NamedTuple):
 
     name: str
     core: CoreModel
-    unit: Union[UnitModel, Etmv3Model]
+    unit: Union[UnitModel, Armv7Model]
     # Address of the trace unit's registers, and of the next two theirs.
     etm: int
     funnel: int
@@ -45,7 +45,7 @@ class Variant(NamedTuple):
     has_etf: bool = True
     buffer_size: int = 4096
     # The unit that can be put in place of the other.
-    data_unit: Optional[Etmv3Model] = None
+    data_unit: Optional[Armv7Model] = None
 
 
 _M33 = Variant(

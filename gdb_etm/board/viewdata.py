@@ -50,10 +50,7 @@ class ViewData:
         return self.select_data(accesses, level)
 
     def select_data(self, accesses: Sequence[BusAccess], level: int) -> Sequence[BusAccess]:
-        """Return which accesses are traced by their own addresses alone.
-
-        As for those of an exception's entry or return.
-        """
+        """Return which accesses are traced by their own addresses alone."""
         found: List[BusAccess] = []
         for access in accesses:
             matches = self._comparators.data((access,), level)

@@ -62,8 +62,6 @@ class ViewInst:
     def traces(self, matches: int, level: int, enabled: bool) -> bool:
         """Tell whether an instruction is traced.
 
-        Start and stop points take effect (4.1.2).
-
         :param matches: The comparators and PE comparator inputs that match it.
         :param level: Its exception level.
         :param enabled: Whether the enabling event is active.

@@ -89,8 +89,6 @@ class Activations:
     def before_exceptions(self, frame: Frame, number: int) -> Optional[int]:
         """Find the instruction after which ``frame`` was interrupted.
 
-        It lies before the segment that holds ``number``.
-
         It is one of a callee's where the exception came between a return and the instruction that is returned to.
 
         :returns: None when the history does not reach back to it.

@@ -126,10 +126,7 @@ class _Framed:
 
 
 class DecoderCache:
-    """Cache of decoders for captures of the same unit and program.
-
-    A decoder learns the program as it goes.
-    """
+    """Cache of decoders for captures of the same unit and program."""
 
     def __init__(self) -> None:
         self._decoders: Dict[Tuple[str, Config, object], Decoder] = {}

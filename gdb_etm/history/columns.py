@@ -14,10 +14,7 @@ _MAGIC = 0x6764625F65746D01
 
 
 class ColumnError(ValueError):
-    """Malformed bytes, or bytes with impossible numbers.
-
-    A :class:`Writer` does not write such.
-    """
+    """Malformed bytes, or bytes with impossible numbers."""
 
 
 class Writer:

@@ -131,10 +131,7 @@ class Cursor:
         return self._arrive(self._run(self.position.number, False, stops, MoveReason.LOCATION, to))
 
     def until(self, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
-        """Step over calls, and not back in a loop.
-
-        This is GDB's ``until`` without a location.
-        """
+        """Step over calls, and not back in a loop."""
         left = self.stepper.past_loop(self.position)
         number = self.position.number
         return self._arrive(self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, False, stops))
@@ -178,18 +175,12 @@ class Cursor:
         return first - 1 if self.path.address(first) == frame.function.start else None
 
     def last(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
-        """Go to the last time before here at some addresses.
-
-        None when there is none.
-        """
+        """Go to the last time before here at an address, if any."""
         found = self.path.last_at(addresses, 1, self.position.number - 1)
         return self.goto(found) if found is not None else None
 
     def next_hit(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
-        """Go to the next time after here at some addresses.
-
-        None when there is none.
-        """
+        """Go to the next time after here at an address, if any."""
         found = self.path.next_at(addresses, self.position.number + 1, self.path.length)
         return self.goto(found) if found is not None else None
 

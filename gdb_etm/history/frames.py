@@ -32,8 +32,6 @@ class Function(NamedTuple):
 class Frame:
     """One activation of a function, or one exception being taken.
 
-    For an exception ``function`` is None.
-
     :param level: Call depth relative to the start of its stretch of history.
     :param function: The function, when known.
     :param up: The activation that it returns to, when known.

@@ -164,10 +164,7 @@ class ExecutionHistory:
         return dict(self._outcomes.get(entry, ())).get(number - first)
 
     def conditions(self) -> Iterator[Tuple[int, ConditionResult]]:
-        """Go through the outcomes of conditional instructions that the trace holds.
-
-        Offsets are in the buffer.
-        """
+        """Go through the outcomes of conditional instructions that the trace holds."""
         for entry in sorted(self._outcomes):
             first = self.entry_first(entry)
             offset = self._recorder.offset_of(next(self._recorder.positions(entry)))
@@ -188,10 +185,7 @@ class ExecutionHistory:
 
     @property
     def tells_transfers(self) -> bool:
-        """Whether loads and stores were traced.
-
-        An ETMv4 has a data stream for them; an ETMv3 has them among the instructions.
-        """
+        """Whether loads and stores were traced."""
         return self.data_counts is not None or bool(self._transfers or self._event_transfers)
 
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
@@ -205,10 +199,7 @@ class ExecutionHistory:
         return self._transfers.get(entry, ()) if self.entry_first(entry + 1) == number + 1 else ()
 
     def event_transfers(self, event: Event) -> Tuple[Transfer, ...]:
-        """List the traced stack accesses of an exception or a return.
-
-        The list is empty for every other event.
-        """
+        """List the traced stack accesses of an exception or a return."""
         return self._event_transfers.get(event, ()) if self._event_transfers else ()
 
     def data_elements(self) -> List[Tuple[int, Union[OwnedTransfer, DataGap]]]:
@@ -309,10 +300,7 @@ class ExecutionHistory:
             yield -1, self._recorder.placed(event)
 
     def entry_events(self) -> Iterator[Tuple[int, Event]]:
-        """Go through events between entries, each with its entry's index.
-
-        The index counts the entries of :attr:`order` before it.
-        """
+        """Go through events between entries, each with its entry's index."""
         return zip(self._recorder.event_entries, map(self._recorder.placed, self._recorder.events))
 
     @property

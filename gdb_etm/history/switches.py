@@ -36,10 +36,7 @@ class StackSwitches:
         self._written = False
 
     def writes_stack(self, executed: Range) -> bool:
-        """Tell whether a range sets the process stack pointer.
-
-        By MSR PSP (Armv8-M ARM, C2.4.127).
-        """
+        """Tell whether a range sets the process stack pointer (MSR PSP)."""
         if executed.isa is not Isa.T32:
             return False
         key = (executed.start, executed.end)

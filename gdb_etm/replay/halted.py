@@ -119,10 +119,7 @@ def read_memory(server: Server, address: int, size: int) -> Optional[bytes]:
 
 
 def layout_of(server: Server) -> RegisterLayout:
-    """Read a server's own description of its registers.
-
-    Where there is none, GDB's default for Arm applies.
-    """
+    """Read a server's own description of its registers."""
     xml = _document(server, "target.xml")
     if xml is None:
         return old_layout()

@@ -35,8 +35,6 @@ class GdbRegister(NamedTuple):
 class RegisterLayout:
     """A core's registers in the order of a ``g`` packet.
 
-    That is the order of their numbers.
-
     :param registers: In any order.
     :param xml: The description that GDB reads.
     """
@@ -62,10 +60,7 @@ class RegisterLayout:
         return self._by_number.get(number)
 
     def values(self, packet: str) -> Dict[str, int]:
-        """Read the values in a ``g`` packet's reply, by name.
-
-        Values that are not available are left out.
-        """
+        """Read the values in a ``g`` packet's reply, by name."""
         found = {}
         at = 0
         for register in self.registers:
@@ -129,8 +124,6 @@ def included(xml: str) -> List[str]:
 
 def described(xml: str) -> Optional[RegisterLayout]:
     """Read the registers of a server's own description.
-
-    Its included documents follow it.
 
     :returns: None when it describes none that can be numbered.
     """

@@ -129,10 +129,7 @@ def frame(data: bytes) -> bytes:
 
 
 def escape(data: bytes) -> bytes:
-    """Escape binary data for a packet.
-
-    ``*`` too, which would begin a run in a reply.
-    """
+    """Escape binary data for a packet."""
     return _SPECIAL.sub(lambda found: bytes((_ESCAPE, found.group()[0] ^ 0x20)), data)
 
 
@@ -142,9 +139,7 @@ def unescape(data: bytes) -> bytes:
 
 
 def expand(data: bytes, limit: int = MAX_PACKET) -> bytes:
-    """Undo a reply's run-length encoding.
-
-    ``0* `` stands for four zeros.
+    """Undo a reply's run-length encoding: ``0* `` is four zeros.
 
     :param limit: Longest result in bytes.
     :raises ValueError: It would be longer, or a count is none.

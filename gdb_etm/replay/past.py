@@ -87,8 +87,6 @@ class Past(Protocol):
 class FlowPast:
     """The past as control flow alone gives it.
 
-    It knows where execution was, the call stack's registers and words, and constant memory.
-
     :param path: The way that execution took.
     :param constants: Memory that does not change.
     :param begin: The state before the first instruction, if it is known.

@@ -101,10 +101,7 @@ class Proxy:
         return self._target is not None
 
     def leaves_alone(self, data: bytes) -> bool:
-        """Tell whether the server answers a packet without the proxy.
-
-        Such as reads of live memory.
-        """
+        """Tell whether the server answers a packet without the proxy."""
         return self._target is None and data[:1] == b"m"
 
     def from_gdb(self, item: Item) -> Iterator[Reply]:

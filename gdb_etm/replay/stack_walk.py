@@ -136,10 +136,7 @@ class StackFacts:
         return None if value is None else value + symbol[1] & WORD
 
     def word_value(self, root: int, word: SavedWord) -> Optional[int]:
-        """Give a saved word's value.
-
-        None when it is not known or something else overwrote it.
-        """
+        """Give a saved word's value."""
         return None if (root, word) in self.spoiled else self.resolve(word.value)
 
 

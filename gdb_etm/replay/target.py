@@ -114,9 +114,7 @@ class Target:
         self._is_asked_to_stop = True
 
     def insert(self, kind: int, address: int, size: int) -> bool:
-        """Insert a breakpoint or a watchpoint.
-
-        Kinds 0 and 1 are breakpoints, 2 to 4 watchpoints.
+        """Insert a breakpoint (kind 0, 1) or a watchpoint (2 to 4).
 
         :returns: Whether that is possible.
         """

@@ -1,7 +1,5 @@
 """One moment of a history as a trace frame of GDB.
 
-GDB needs one to print values that are available only in part.
-
 GDB asks a target with trace frames which memory is there (Debugging with GDB, appendix E, "Tracepoint Packets", E.6;
 "Traceframe Info Format", appendix H) and shows ``<unavailable>`` for the rest, as it does for registers.
 """

@@ -12,7 +12,7 @@ from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.fpb import Fpb
-from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
+from gdb_etm.board.units_armv7 import ETM_DATA, ETM_M4, Armv7Model
 from tests.board.hand_m4 import (
     ALWAYS,
     CR,
@@ -40,7 +40,7 @@ LOOP = [0x1000, 0x1002]
 class Traced:
     """A unit, and what it sent."""
 
-    def __init__(self, model: Etmv3Model = ETM_M4, unlocked: bool = True, **faults: int) -> None:
+    def __init__(self, model: Armv7Model = ETM_M4, unlocked: bool = True, **faults: int) -> None:
         self.sent: List[Tuple[int, bytes]] = []
         self.watched: List[bool] = []
         self.unit = Etmv3Device(model, 0xE0041000, self._code, (), self._take, Faults(**faults))

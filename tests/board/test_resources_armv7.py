@@ -11,8 +11,8 @@ from gdb_etm.board.armv7_unit import Armv7Device
 from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.etmv3 import Etmv3Device
-from gdb_etm.board.ptm import PTM_A9, PtmDevice
-from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
+from gdb_etm.board.ptm import PtmDevice
+from gdb_etm.board.units_armv7 import ETM_DATA, ETM_M4, PTM_A9, Armv7Model
 
 CR, TRIGGER, SR, TEEVR, TECR1, ACVR, ACTR = 0x000, 0x008, 0x010, 0x020, 0x024, 0x040, 0x080
 CNTRLDVR, CNTENR, CNTRLDEVR, CNTVR, SQ12EVR = 0x140, 0x150, 0x160, 0x170, 0x180
@@ -35,7 +35,7 @@ _PLAIN.update({offset: 0 for offset in (0x018, 0x01C, 0x030, 0x034, 0x03C, 0x1F0
 class Unit:
     """A unit, how often its trigger output pulsed, and its external outputs."""
 
-    def __init__(self, kind: object = ETM_DATA) -> None:
+    def __init__(self, kind: Armv7Model = ETM_DATA) -> None:
         self.sent = bytearray()
         self.triggers = 0
         self.outputs: List[int] = []
@@ -45,8 +45,8 @@ class Unit:
         self.unit.outputs = self.outputs.append
         self.unit.write32(0xFB0, 0xC5ACCE55)
 
-    def _make(self, kind: object) -> Armv7Device:
-        if isinstance(kind, Etmv3Model):
+    def _make(self, kind: Armv7Model) -> Armv7Device:
+        if kind is not PTM_A9:
             inputs = [each.traces for each in self.dwt.comparators]
             unit = Etmv3Device(kind, 0xE0041000, lambda address: b"\x00\xbf\x00\xbf", inputs, self._take)
             unit.data_inputs = self.dwt.data_inputs
@@ -72,7 +72,7 @@ class Unit:
         return self
 
 
-def unit_with(writes: Dict[int, int], kind: object = ETM_DATA, control: int = 0) -> Unit:
+def unit_with(writes: Dict[int, int], kind: Armv7Model = ETM_DATA, control: int = 0) -> Unit:
     """Start a unit with comparators 1 and 2 at A and B."""
     unit = Unit(kind)
     unit.start({ACVR: A, ACVR + 4: B, ACTR: 1, ACTR + 4: 1, **writes}, control)
@@ -83,7 +83,7 @@ KINDS = pytest.mark.parametrize("kind", [ETM_DATA, PTM_A9], ids=["etmv3", "ptm"]
 
 
 @KINDS
-def test_the_trigger(kind: object) -> None:
+def test_the_trigger(kind: Armv7Model) -> None:
     """It occurs once until the unit is programmed again."""
     unit = unit_with({TRIGGER: 0x00}, kind).run(ELSE, B)
     assert not unit.triggers and not unit.unit.read32(SR) & TRIGGERED
@@ -104,7 +104,7 @@ def test_the_trigger(kind: object) -> None:
     "function, active",
     [(0, "A"), (1, "B-"), (2, ""), (3, "B"), (4, "-"), (5, "AB"), (6, "B-"), (7, "AB-")],
 )
-def test_functions_of_two_resources(kind: object, function: int, active: str) -> None:
+def test_functions_of_two_resources(kind: Armv7Model, function: int, active: str) -> None:
     """Table 3-6: the eight functions of comparators 1 and 2."""
     for name, address in (("A", A), ("B", B), ("-", ELSE)):
         unit = unit_with({EXTOUTEVR: function << 14 | 1 << 7}, kind).run(address)
@@ -112,7 +112,7 @@ def test_functions_of_two_resources(kind: object, function: int, active: str) ->
 
 
 @KINDS
-def test_a_counter(kind: object) -> None:
+def test_a_counter(kind: Armv7Model) -> None:
     """2.6: it counts down by its event, stays at zero, is readable."""
     writes = {CNTENR: BY_EVENT, CNTVR: 2, CNTRLDVR: 7, CNTRLDEVR: 0x01, EXTOUTEVR: COUNTER}
     unit = unit_with(writes, kind).run(ELSE, A)
@@ -140,7 +140,7 @@ def test_the_reduced_counter() -> None:
 
 
 @KINDS
-def test_the_sequencer(kind: object) -> None:
+def test_the_sequencer(kind: Armv7Model) -> None:
     """3.5: each step by its event; two at once do nothing."""
     for n, (state, to) in enumerate(((1, 2), (2, 1), (2, 3), (3, 1), (3, 2), (1, 3))):
         unit = unit_with({SQ12EVR + 4 * n: 0x00, SQR: state - 1, EXTOUTEVR: STATE + to - 1}, kind).run(ELSE)
@@ -154,14 +154,14 @@ def test_the_sequencer(kind: object) -> None:
 
 
 @KINDS
-def test_a_then_b_triggers(kind: object) -> None:
+def test_a_then_b_triggers(kind: Armv7Model) -> None:
     unit = unit_with({SQ12EVR: 0x00, SQ12EVR + 8: 0x01, TRIGGER: STATE + 2}, kind)
     assert unit.run(B, ELSE, A, ELSE).triggers == 0
     assert unit.run(B).triggers == 1
 
 
 @KINDS
-def test_external_inputs(kind: object) -> None:
+def test_external_inputs(kind: Armv7Model) -> None:
     unit = unit_with({EXTOUTEVR: INPUT + 2}, kind)
     unit.unit.pulse(2)
     assert unit.run(ELSE, ELSE).outputs == [1, 0]
@@ -181,7 +181,7 @@ def test_extended_external_inputs() -> None:
 
 
 @KINDS
-def test_the_enabling_event(kind: object) -> None:
+def test_the_enabling_event(kind: Armv7Model) -> None:
     """What is counted enables tracing, which the trace shows."""
     unit = unit_with({CNTENR: BY_EVENT, CNTVR: 1, TEEVR: COUNTER}, kind).run(ELSE, ELSE)
     unit.unit.flush()

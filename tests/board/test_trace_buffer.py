@@ -225,13 +225,3 @@ def test_the_formatter_tells_of_triggers_and_flushes() -> None:
         tmc.take(0x10, bytes(20))
         tmc.write32(FFCR, control | 0x1040)
         assert drain(tmc).count(b"\xfb") == told
-
-
-def test_the_flush_input() -> None:
-    tmc = buffer()
-    start(tmc, 0x1013)
-    tmc.flush_in()
-    assert tmc.read32(STS) & READY
-    start(tmc, 0x1003)
-    tmc.flush_in()
-    assert not tmc.read32(STS) & READY

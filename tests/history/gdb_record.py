@@ -64,8 +64,6 @@ class Stop(NamedTuple):
 def stops(elf: str, first: int, last: int, commands: Sequence[str]) -> List[Stop]:
     """Record a program in QEMU, run commands, and return GDB's stops.
 
-    It is recorded from one address to another; the commands run at the end.
-
     :returns: Where GDB is after recording, then after each command.
     """
     qemu, gdb = shutil.which("qemu-system-arm"), shutil.which(gdb_program())

@@ -161,10 +161,7 @@ class Plain:
         return first - 1 if first and begins else None
 
     def finish(self, place: Place, back: bool) -> Optional[Place]:
-        """Run until the function returns, or back to its call.
-
-        None when the history ends before.
-        """
+        """Run until the function returns, or back to its call."""
         act = self._truth.acts[place.at]
         if back:
             to = act.called if act.called is not None else self._before(act)

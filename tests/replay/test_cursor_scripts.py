@@ -1,7 +1,5 @@
 """Real GDB session: GDB's commands and the plug-in's stop alike.
 
-GDB's go through the proxy; other tests compare the plug-in's stops with those of GDB itself.
-
 Left out is where they cannot: GDB refuses to finish its outermost frame, and steps by instruction past handlers, as it
 does on a target whose debugger masks interrupts while it steps.  Backwards over a longjmp each has its own rules, and
 newer GDBs miss where one leads: they take every jmp_buf for that of GNU/Linux.

@@ -1,7 +1,5 @@
 """Property tests with real pyOCD on m33: hostile and damaged clients.
 
-Clients of all our servers, a short run of each.
-
 ``scripts/fuzz`` runs more of them.
 """
 

@@ -24,7 +24,7 @@ from gdb_etm.protocols.ptm.config import PtmConfig
 # What is set in the first byte of every Atom packet (4.5.3).
 _ATOM_HEADER = 0x80
 # In one packet, without cycle counts.
-MOST_ATOMS = 5
+_MOST_ATOMS = 5
 
 
 class Kind(Enum):
@@ -132,7 +132,7 @@ def read_timestamp_count(config: PtmConfig, data: bytes, after: int) -> Optional
 def _headers() -> Dict[int, Tuple[bool, ...]]:
     # 4.5.3: bit 7, a stop bit, then down to bit 1 a bit for each atom, the oldest first; a set bit is an N.
     headers: Dict[int, Tuple[bool, ...]] = {}
-    for count in range(1, MOST_ATOMS + 1):
+    for count in range(1, _MOST_ATOMS + 1):
         for bits in range(1 << count):
             header = _ATOM_HEADER | ((1 << count) | bits) << 1
             headers[header] = tuple(not bits >> count - 1 - index & 1 for index in range(count))

@@ -13,8 +13,9 @@ from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, 
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.ptm.encode import packets
 from gdb_etm.protocols.ptm.encode.packets import Regime
-from gdb_etm.protocols.ptm.packets import MOST_ATOMS
 
+# In one packet, without cycle counts.
+_MOST_ATOMS = 5
 _TIMESTAMP_BYTES = {False: 7, True: 9}
 
 
@@ -44,7 +45,7 @@ class PacketWriter(AtomOutput):
             self._put(packets.counted_atom(taken, cycles))
             return
         self._atoms += "E" if taken else "N"
-        if len(self._atoms) == MOST_ATOMS:
+        if len(self._atoms) == _MOST_ATOMS:
             self.flush_atoms()
 
     def _write_atoms(self) -> None:

@@ -40,7 +40,7 @@ _BASEPRI = arm_const.UC_ARM_REG_BASEPRI
 _FAULTMASK = arm_const.UC_ARM_REG_FAULTMASK
 
 
-class ExceptionLogic:
+class CortexMExceptionModel:
     """A Cortex-M's state that exceptions change, with their entries and returns.
 
     :param model: Which core.
