@@ -158,7 +158,7 @@ def info_lines(discovery: Discovery, trace: Optional[TraceSession], in_full: boo
 
 
 def _feature_lines(trace: TraceSession, in_full: bool) -> Iterator[str]:
-    unit = trace.unit.identification
+    unit = trace.unit.capabilities
     found = [feature for feature in features(unit) if in_full or feature.topic != "options"]
     asks = ", can ask for synchronisation" if trace.sink.requests_sync else ""
     rows = [["  " + feature.topic, feature.words] for feature in found]

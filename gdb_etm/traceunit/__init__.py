@@ -9,7 +9,7 @@ with its reason.  One loop applies it.  What a unit lacks is refused with the id
 - ``etmv4/``, ``armv7/``: the plans and units of the architectures; neither knows the other.
 - ``ranges.py``, ``window.py``: arithmetic on address ranges and on events that start and stop the trace.
 - ``dwt_match.py``, ``watchpoints.py``: comparators that a Cortex-M's DWT lends to its trace unit.
-- ``unit.py``, ``units.py``, ``management.py``: what all units share: power, locks and claims.
+- ``unit.py``, ``management.py``: what all units share: power, locks and claims.
 - ``session.py``: source, links and sink of one path, worked in the right order; ``status.py`` is what they do.
 - ``bench.py``, ``parts.py``, ``by_hand.py``: the registers of the whole path, planned, read, and written by hand.
 - ``doctor/``: why there is no trace.

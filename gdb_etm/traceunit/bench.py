@@ -179,7 +179,7 @@ class Bench:
         since = register.remarks.since
         if is_newer(since, unit.version) and since is not None:
             raise CaptureError("%s: not before v%d.%d, this unit is v%d.%d" % (register.name, *since, *unit.version))
-        needs = ["%s is %d" % (name, unit.identification.field(name)) for name in register.remarks.needs.split()]
+        needs = ["%s is %d" % (name, unit.capabilities.field(name)) for name in register.remarks.needs.split()]
         raise CaptureError(
             "%s: not in this trace unit%s" % (register.name, " (%s)" % ", ".join(needs) if needs else "")
         )

@@ -17,14 +17,15 @@ from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.sink import Drained, Progress, Sink, SinkSetup
 from gdb_etm.coresight.tmc import TraceMemoryController
 from gdb_etm.coresight.topology import TracePath
-from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.errors import AccessError, CaptureError, EtmError, UnsupportedError
 from gdb_etm.registers import cortex_m
+from gdb_etm.traceunit.armv7.unit import EtmV3Unit, PtmUnit
 from gdb_etm.traceunit.by_hand import ByHand
+from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionState, SessionStatus
 from gdb_etm.traceunit.unit import TraceUnit
-from gdb_etm.traceunit.units import make_unit
 
 # An ETMv4 tells of a trigger on the trace bus, an ETB of the ETM generations before listens to a wire.
 _DEAF = (
@@ -353,3 +354,24 @@ def _make_sink(component: Component, deadline: Deadline) -> Sink:
     if component.kind is ComponentKind.ETB:
         return EmbeddedTraceBuffer(component.port, component.address, deadline)
     return TraceMemoryController(component.port, component.address, deadline)
+
+
+def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> TraceUnit:
+    """Return the driver for a trace unit.
+
+    :param dwt: The processor's DWT, if that is a Cortex-M.
+    :raises UnsupportedError: There is none.
+    """
+    if component.kind is ComponentKind.ETMV4:
+        return EtmV4Unit(component.port, component.address, deadline, dwt)
+    if component.kind is ComponentKind.ETMV3:
+        return EtmV3Unit(component, deadline, dwt)
+    if component.kind is ComponentKind.PTM:
+        return PtmUnit(component, deadline, dwt)
+    if component.kind is ComponentKind.ETM:
+        raise UnsupportedError(
+            "%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?" % (component,), "ETMIDR.Major"
+        )
+    raise UnsupportedError(
+        "%s: only ETMv3, ETMv4 and PTM can be programmed (DEVARCH.ARCHID)" % (component,), "DEVARCH.ARCHID"
+    )

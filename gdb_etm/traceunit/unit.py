@@ -37,6 +37,10 @@ class TraceUnit(ABC):
 
     # The registers that all architectures have, by this one's names.
     management: ClassVar[Management]
+    # What its trace is decoded by, such as ``"etmv4"``.
+    protocol: ClassVar[str]
+    # What it has, by its identification registers.
+    capabilities: Identification
 
     def __init__(self, registers: Borrowed, deadline: Deadline, dwt: Optional[Component]) -> None:
         self._registers = registers
@@ -44,11 +48,6 @@ class TraceUnit(ABC):
         self._deadline = deadline
         self._lost_power = False
         self._taken_over = False
-
-    @property
-    @abstractmethod
-    def protocol(self) -> str:
-        """What its trace is decoded by, such as ``"etmv4"``."""
 
     @property
     @abstractmethod
@@ -61,9 +60,9 @@ class TraceUnit(ABC):
         """Architecture version, as its registers' pages give it."""
 
     @property
-    @abstractmethod
     def page(self) -> Page:
         """What its registers are."""
+        return self.capabilities.page
 
     @property
     def registers(self) -> Borrowed:
@@ -76,14 +75,9 @@ class TraceUnit(ABC):
         """Names of the registers that can be written and no plan writes."""
 
     @property
-    @abstractmethod
-    def identification(self) -> Identification:
-        """What it has."""
-
-    @property
-    @abstractmethod
     def abilities(self) -> Tuple[str, ...]:
         """What it can do, a few words each."""
+        return self.capabilities.words
 
     @property
     def notes(self) -> Tuple[str, ...]:
@@ -92,7 +86,7 @@ class TraceUnit(ABC):
         if self._taken_over:
             notes += ("another debugger had claimed the trace unit; if it is still there, it loses its trace",)
         register = self.management.authentication
-        if register.get(self.identification.registers.get(register.name, 0), "SNID") == _IMPLEMENTED:
+        if register.get(self.capabilities.registers.get(register.name, 0), "SNID") == _IMPLEMENTED:
             notes += (
                 "Secure code is not traced: the chip's debug authentication forbids it (%s.SNID)" % register.name,
             )
@@ -336,7 +330,7 @@ class TraceUnit(ABC):
 
     def _check_authentication(self) -> None:
         register = self.management.authentication
-        value = self.identification.registers[register.name]
+        value = self.capabilities.registers[register.name]
         fields = register.decode(value)
         allowed = (fields["SNID"], fields["NSNID"])
         if _IMPLEMENTED in allowed and _ENABLED not in allowed:

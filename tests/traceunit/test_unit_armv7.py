@@ -17,8 +17,8 @@ from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.session import make_unit
 from gdb_etm.traceunit.unit import TraceUnit
-from gdb_etm.traceunit.units import make_unit
 
 from . import units
 from .armv7 import DWT, POWER_DOWN, PROG, UNIT, Registers

@@ -6,7 +6,7 @@
 - ``comparators.py``: which address comparator does what.
 - ``watch.py``: the DWT's comparators, where a Cortex-M's unit has none of its own.
 - ``resources.py``, ``terms.py``: events, counters, the sequencer, and how two resources are joined.
-- ``unit.py``: a unit on the target; ``kinds.py``: the two kinds.
+- ``unit.py``: a unit of either kind on the target.
 
 Independent of ``etmv4``.  Nothing but ``unit.py``, ``probe.py`` and ``capabilities.py`` reads or writes the target.
 """

@@ -40,11 +40,6 @@ class Armv7Capabilities(Identification):
             raise UnsupportedError("%s: not in this trace unit (%s %s 0)" % (feature, name, verb), name)
 
     @property
-    def page(self) -> Page:
-        """The unit's registers."""
-        return self._page
-
-    @property
     def option_bits(self) -> int:
         """The bits of the main control register that switch options."""
         return sum(self.control.fields[name].mask for name in self.options)

@@ -196,11 +196,7 @@ def _check_events(events: Sequence[Event], capabilities: Armv7Capabilities) -> N
     valued = [event for event in data if event.value is not None]
     there = capabilities.field("ETMCCR.DataComps")
     if len(valued) > there:
-        raise UnsupportedError(
-            "this unit has %d data value comparator%s (ETMCCR.DataComps); the events need %d"
-            % (there, "" if there == 1 else "s", len(valued)),
-            "ETMCCR.DataComps",
-        )
+        raise capabilities.shortage("ETMCCR.DataComps", "data value comparator", there, len(valued))
     for event in valued:
         if not _is_single(event) or event.value is not None and event.value.size != _WORD_BYTES:
             raise UnsupportedError(

@@ -64,11 +64,7 @@ def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others:
     compared = tuple(dict.fromkeys((*contexts, *others)))
     there = min(capabilities.field("ETMCCR.CIDComps"), _MOST_CONTEXTS)
     if len(compared) > there:
-        raise UnsupportedError(
-            "this unit has %d Context ID comparator%s (ETMCCR.CIDComps); the filters need %d"
-            % (there, "" if there == 1 else "s", len(compared)),
-            "ETMCCR.CIDComps",
-        )
+        raise capabilities.shortage("ETMCCR.CIDComps", "Context ID comparator", there, len(compared), "the filters")
     if len(contexts) + filtered > 2:
         raise UnsupportedError(
             "the filters of contexts and security states need %d resources (ETMTEEVR.A);"

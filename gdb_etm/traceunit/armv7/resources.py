@@ -162,11 +162,7 @@ class Armv7Resources:
         used |= {counter.number for counter in self._wanted.counters}
         there = min(unit.field("ETMCCR.Counters"), 4)
         if used and max(used) >= there:
-            raise UnsupportedError(
-                "this unit has %d counter%s (ETMCCR.Counters); the events need %d"
-                % (there, "" if there == 1 else "s", max(used) + 1),
-                "ETMCCR.Counters",
-            )
+            raise unit.shortage("ETMCCR.Counters", "counter", there, max(used) + 1)
         moves = any(isinstance(rule.do, (NextState, FirstState)) for rule in self._wanted.rules)
         states = [leaf.state for leaf in leaves if isinstance(leaf, InState)]
         if moves or states:

@@ -5,19 +5,22 @@ IHI 0014Q: programming bit 3.4.3, registers 3.5, OS Lock 3.8.3; IHI 0035B: the s
 
 from __future__ import annotations
 
-from typing import ClassVar, Dict, FrozenSet, List, Optional, Tuple, Type
+from typing import ClassVar, Dict, FrozenSet, List, Optional, Type
 
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv3, etmv3_id
-from gdb_etm.registers.page import Page, Register, Version
+from gdb_etm.registers.page import Register, Version
 from gdb_etm.traceunit.apply import differences
-from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
+from gdb_etm.traceunit.armv7 import etmv3 as etmv3_plan
+from gdb_etm.traceunit.armv7 import ptm as ptm_plan
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities, PtmCapabilities
 from gdb_etm.traceunit.armv7.plan import plan_disable, plan_enable
 from gdb_etm.traceunit.armv7.probe import probe_unit, tells_power
 from gdb_etm.traceunit.management import Management
+from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.unit import TraceUnit
 
@@ -66,6 +69,7 @@ class Armv7Unit(TraceUnit):
     """
 
     management = _MANAGEMENT
+    capabilities: Armv7Capabilities
     # What it is called in messages.
     name: ClassVar[str]
     capabilities_type: ClassVar[Type[Armv7Capabilities]]
@@ -84,24 +88,9 @@ class Armv7Unit(TraceUnit):
         return (1 if self.major == etmv3_id.MAJOR_PFT else 3), self.capabilities.minor
 
     @property
-    def page(self) -> Page:
-        """What its registers are."""
-        return self.capabilities.page
-
-    @property
     def beside_plans(self) -> FrozenSet[str]:
         """Names of the registers that can be written and no plan writes."""
         return _BESIDE_PLANS
-
-    @property
-    def identification(self) -> Armv7Capabilities:
-        """What it has."""
-        return self.capabilities
-
-    @property
-    def abilities(self) -> Tuple[str, ...]:
-        """What it can do, a few words each."""
-        return self.capabilities.words
 
     @property
     def enabled(self) -> bool:
@@ -234,3 +223,47 @@ class Armv7Unit(TraceUnit):
             self._registers.command(etmv3.ETMCR, found & ~_POWER_DOWN)
         self._control = found & ~_POWER_DOWN
         self._apply(plan_disable())
+
+
+class EtmV3Unit(Armv7Unit):
+    """One ETMv3."""
+
+    name = "ETMv3"
+    protocol = "etmv3"
+    capabilities_type = EtmV3Capabilities
+    major = etmv3_id.MAJOR_ETMV3
+
+    @property
+    def title(self) -> str:
+        """Architecture and version, such as ``"ETMv3.5"``."""
+        return "ETMv3.%d" % self.capabilities.minor
+
+    def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+        """Plan how to program it, without touching it.
+
+        :param buffer_bytes: Size of the buffer that the trace goes to.
+        :raises UnsupportedError: It lacks what the options ask for.
+        """
+        return etmv3_plan.plan_program(options, EtmV3Capabilities(self.capabilities.registers), buffer_bytes)
+
+
+class PtmUnit(Armv7Unit):
+    """One PTM."""
+
+    name = "PTM"
+    protocol = "ptm"
+    capabilities_type = PtmCapabilities
+    major = etmv3_id.MAJOR_PFT
+
+    @property
+    def title(self) -> str:
+        """Architecture and version, such as ``"PTM 1.0"``."""
+        return "PTM 1.%d" % self.capabilities.minor
+
+    def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+        """Plan how to program it, without touching it.
+
+        :param buffer_bytes: Size of the buffer that the trace goes to.
+        :raises UnsupportedError: It lacks what the options ask for.
+        """
+        return ptm_plan.plan_program(options, PtmCapabilities(self.capabilities.registers), buffer_bytes)

@@ -87,7 +87,7 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     """
     pairs = min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)
     contexts = tuple(dict.fromkeys(options.contexts))
-    check_contexts(contexts, capabilities)
+    check_context_values(contexts, CONTEXT_ID, capabilities)
     included, exclude = _included(options, contexts, capabilities)
     broadcast = joined(options.broadcast_ranges)
     data, data_points = _split(options.data_include)
@@ -97,11 +97,7 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     points = [starts, stops, data_points, data_exclude_points]
     needed = sum(map(len, ranges)) + (sum(map(len, points)) + 1) // 2
     if needed > pairs:
-        raise UnsupportedError(
-            "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters need %d"
-            % (pairs, "" if pairs == 1 else "s", needed),
-            "TRCIDR4.NUMACPAIRS",
-        )
+        raise capabilities.shortage("TRCIDR4.NUMACPAIRS", "address comparator pair", pairs, needed, "the filters")
     if options.data_include or options.data_exclude:
         capabilities.require("TRCIDR4.SUPPDAC", "address ranges of loads and stores")
     for pair in options.data_include + options.data_exclude:
@@ -204,38 +200,55 @@ def _check_width(ranges: Sequence[AddressRange], points: Sequence[int], capabili
             )
 
 
-def check_contexts(contexts: Sequence[int], capabilities: Capabilities) -> None:
-    """Refuse Context IDs that the unit cannot compare with.
+class ContextKind(NamedTuple):
+    """A kind of comparators of contexts."""
+
+    noun: str
+    # The identification field with their number.
+    number: str
+    # The identification field with the bytes of a value.
+    size: str
+    # What needs them, in a refusal.
+    user: str
+
+
+CONTEXT_ID = ContextKind("Context ID", "TRCIDR4.NUMCIDC", "TRCIDR2.CIDSIZE", "the filters")
+VMID = ContextKind("VMID", "TRCIDR4.NUMVMIDC", "TRCIDR2.VMIDSIZE", "the events")
+
+
+def check_context_values(values: Sequence[int], kind: ContextKind, capabilities: Capabilities) -> None:
+    """Refuse Context IDs or VMIDs that the unit cannot compare with.
 
     :raises UnsupportedError: There are too many, or one is too large.
     """
-    if not contexts:
+    if not values:
         return
-    capabilities.require("TRCIDR2.CIDSIZE", "Context ID")
-    there = min(capabilities.field("TRCIDR4.NUMCIDC"), 8)
-    if len(contexts) > there:
-        raise UnsupportedError(
-            "this unit has %d Context ID comparator%s (TRCIDR4.NUMCIDC); the filters need %d"
-            % (there, "" if there == 1 else "s", len(contexts)),
-            "TRCIDR4.NUMCIDC",
-        )
-    for context in contexts:
-        if context < 0 or context >> 8 * capabilities.field("TRCIDR2.CIDSIZE"):
+    capabilities.require(kind.size, kind.noun)
+    there = min(capabilities.field(kind.number), 8)
+    if len(values) > there:
+        raise capabilities.shortage(kind.number, kind.noun + " comparator", there, len(values), kind.user)
+    bits_there = 8 * capabilities.field(kind.size)
+    for value in values:
+        if value < 0 or value >> bits_there:
             raise UnsupportedError(
-                "Context ID 0x%x: this unit's have %d bits (TRCIDR2.CIDSIZE)"
-                % (context, 8 * capabilities.field("TRCIDR2.CIDSIZE")),
-                "TRCIDR2.CIDSIZE",
+                "%s 0x%x: this unit's have %d bits (%s)" % (kind.noun, value, bits_there, kind.size), kind.size
             )
+
+
+def address_writes(n: int, address: int, why: str, capabilities: Capabilities) -> Iterator[RegisterWrite]:
+    """Write the address of comparator ``n``, in one word or two."""
+    value = TRCACVR[n]
+    yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
+    if capabilities.address_bits == 64:
+        # The high word keeps what it held unless it is written as well (4.3.6).
+        yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
 
 
 def _comparator(
     n: int, address: int, why: str, capabilities: Capabilities, access: int = 0, context: Optional[int] = None
 ) -> Iterator[RegisterWrite]:
-    value, kind = TRCACVR[n], TRCACATR[n]
-    yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
-    if capabilities.address_bits == 64:
-        # The high word keeps what it held unless it is written as well (4.3.6).
-        yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
+    kind = TRCACATR[n]
+    yield from address_writes(n, address, why, capabilities)
     compared = "addresses of loads and stores" if access else "instruction addresses"
     fields = {} if context is None else {"CONTEXTTYPE": _CONTEXT_ID, "CONTEXT": context}
     where = "any context" if context is None else "by Context ID comparator %d" % context

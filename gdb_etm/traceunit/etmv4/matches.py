@@ -13,7 +13,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4_comparators as comparators
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
-from gdb_etm.traceunit.etmv4.comparators import Allotment, check_contexts
+from gdb_etm.traceunit.etmv4.comparators import CONTEXT_ID, VMID, Allotment, address_writes, check_context_values
 from gdb_etm.traceunit.events import (
     Accessed,
     AccessType,
@@ -153,9 +153,9 @@ def allot_matches(
     :raises UnsupportedError: The unit has too few, or cannot compare what is asked for.
     """
     all_contexts = tuple(dict.fromkeys((*allotment.contexts, *contexts)))
-    check_contexts(all_contexts, capabilities)
+    check_context_values(all_contexts, CONTEXT_ID, capabilities)
     all_machines = tuple(dict.fromkeys(machines))
-    _check_machines(all_machines, capabilities)
+    check_context_values(all_machines, VMID, capabilities)
     plain = {address: n for n, address in allotment.start + allotment.stop}
     shared = tuple(
         (plain[each.where.first], each)
@@ -197,20 +197,14 @@ def _shortage(own: Sequence[Compared], used: Set[int], capabilities: Capabilitie
     valued = [each for each in own if each.value is not None]
     there = capabilities.field("TRCIDR4.NUMDVC")
     if len(valued) > there:
-        return UnsupportedError(
-            "this unit has %d data value comparator%s (TRCIDR4.NUMDVC); the events need %d"
-            % (there, "" if there == 1 else "s", len(valued)),
-            "TRCIDR4.NUMDVC",
-        )
+        return capabilities.shortage("TRCIDR4.NUMDVC", "data value comparator", there, len(valued))
     pairs = capabilities.field("TRCIDR4.NUMACPAIRS")
     ranges = [each for each in own if each.is_range]
     half = len([n for n in used if n ^ 1 not in used])
     singles = len(own) - len(ranges) + half
     needed = (len(used) - half) // 2 + len(ranges) + (singles + 1) // 2
-    return UnsupportedError(
-        "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters and events need %d"
-        % (pairs, "" if pairs == 1 else "s", max(needed, pairs + 1)),
-        "TRCIDR4.NUMACPAIRS",
+    return capabilities.shortage(
+        "TRCIDR4.NUMACPAIRS", "address comparator pair", pairs, max(needed, pairs + 1), "the filters and events"
     )
 
 
@@ -257,26 +251,6 @@ def _check_value(wanted: Compared, value: DataValue, capabilities: Capabilities)
         )
 
 
-def _check_machines(machines: Sequence[int], capabilities: Capabilities) -> None:
-    if not machines:
-        return
-    capabilities.require("TRCIDR2.VMIDSIZE", "VMID")
-    there = min(capabilities.field("TRCIDR4.NUMVMIDC"), 8)
-    if len(machines) > there:
-        raise UnsupportedError(
-            "this unit has %d VMID comparator%s (TRCIDR4.NUMVMIDC); the events need %d"
-            % (there, "" if there == 1 else "s", len(machines)),
-            "TRCIDR4.NUMVMIDC",
-        )
-    for machine in machines:
-        if machine < 0 or machine >> 8 * capabilities.field("TRCIDR2.VMIDSIZE"):
-            raise UnsupportedError(
-                "VMID 0x%x: this unit's have %d bits (TRCIDR2.VMIDSIZE)"
-                % (machine, 8 * capabilities.field("TRCIDR2.VMIDSIZE")),
-                "TRCIDR2.VMIDSIZE",
-            )
-
-
 def match_writes(matches: Matches, known_contexts: int, capabilities: Capabilities) -> Iterator[RegisterWrite]:
     """Write the comparators that events take.
 
@@ -301,11 +275,8 @@ def match_writes(matches: Matches, known_contexts: int, capabilities: Capabiliti
 def _comparator(
     n: int, address: int, wanted: Compared, matches: Matches, capabilities: Capabilities
 ) -> Iterator[RegisterWrite]:
-    value, kind = comparators.TRCACVR[n], comparators.TRCACATR[n]
-    why = str(wanted)
-    yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
-    if capabilities.address_bits == 64:
-        yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
+    kind, why = comparators.TRCACATR[n], str(wanted)
+    yield from address_writes(n, address, why, capabilities)
     fields = {"TYPE": _TYPE[wanted.access]}
     context = -1 if wanted.context is None else matches.contexts.index(wanted.context)
     machine = -1 if wanted.machine is None else matches.machines.index(wanted.machine)

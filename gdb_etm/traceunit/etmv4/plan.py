@@ -14,17 +14,20 @@ from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.etmv4.main_control import check_options, main_control, sync_bytes
-from gdb_etm.traceunit.etmv4.notes import notes_of
 from gdb_etm.traceunit.etmv4.resources import plan_resources
 from gdb_etm.traceunit.etmv4.unused import unused_comparators, unused_filters, unused_resources
-from gdb_etm.traceunit.etmv4.view import view_inst
+from gdb_etm.traceunit.etmv4.view import view_inst, watched_writes, window_of
 from gdb_etm.traceunit.etmv4.watch import lend
-from gdb_etm.traceunit.etmv4.window import watched_writes, window_of
+from gdb_etm.traceunit.events import Output
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
 
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
+# Bytes: a block of instructions is rarely longer.
+_NEAR = 64
+# Of the bits of an address: no processor has wider ones than 52 bits.
+_TOP = 12
 
 
 def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes: int) -> Plan:
@@ -51,7 +54,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
         *comparator_writes(allotment, capabilities),
         *unused_comparators(capabilities, allotment.used, len(allotment.contexts)),
     ]
-    notes = (*notes_of(options, capabilities, stack, sync), *resources.notes)
+    notes = (*_notes(options, capabilities, stack, sync), *resources.notes)
     steps = _with_uses(steps, (*watched_writes(window), *resources.writes))
     return Plan(
         tuple(steps),
@@ -138,3 +141,50 @@ def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabi
 def _counts(include: Sequence[object], exclude: Sequence[object], what: str) -> str:
     words = ["%s %d" % (verb, len(rows)) for verb, rows in (("include", include), ("exclude", exclude)) if rows]
     return "%s %s" % (", ".join(words), what) if words else ""
+
+
+def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool, sync: int) -> Iterator[str]:
+    # What the user should know where nothing is refused (4.1.2, 4.1.3, 4.2, 7.3).
+    if options.branch_broadcast and stack:
+        yield "branch broadcast overrides the return stack"
+    if capabilities.processors > 1:
+        yield (
+            "this unit is shared by %d processors; it traces the one that TRCPROCSELR selects" % capabilities.processors
+        )
+    if not sync:
+        yield (
+            "this unit does not synchronise by itself (TRCSYNCPR.PERIOD is 0): of a buffer that has wrapped, all may"
+            " be undecodable"
+        )
+    if options.stall and (options.timestamps or options.cycle_count is not None) and options.stall_level != 0:
+        yield "while it is stalling, the unit may leave out timestamps and cycle counts (TRCSTALLCTLR.LEVEL)"
+    if any(isinstance(rule.do, Output) for rule in options.rules):
+        yield "an external output comes before its place in the trace, which only a mark has"
+    yield from _points(options.start_at, options.stop_at, capabilities)
+    if capabilities.address_bits == 64:
+        ends = [end for pair in options.include + options.exclude for end in pair]
+        for address in (*ends, *options.start_at, *options.stop_at):
+            if address >> 64 - _TOP not in (0, (1 << _TOP) - 1):
+                yield (
+                    "0x%x: the top bits of an address are all 0 or all 1, or it never matches (TRCACVRn.ADDRESS)"
+                    % address
+                )
+
+
+def _points(starts: Sequence[int], stops: Sequence[int], capabilities: Capabilities) -> Iterator[str]:
+    close: Tuple[Tuple[int, int], ...] = tuple(
+        (stop, start) for stop in stops for start in starts if 0 < start - stop < _NEAR
+    )
+    for stop, start in close:
+        yield (
+            "0x%08x stops and 0x%08x, close after it, starts: if no branch lies between, the unit may take the start"
+            " first, or not at all" % (stop, start)
+        )
+    for address in (*starts, *stops):
+        if address & 1:
+            yield "0x%08x is not where an instruction begins: it may never match" % address
+    if (starts or stops) and capabilities.field("TRCIDR0.BF") == 1:
+        yield (
+            "in a low-overhead loop or at a branch future a start or a stop may be missed (TRCIDR0.BF): take the"
+            " instruction before LE, or before where a BF branches"
+        )

@@ -134,11 +134,7 @@ class _Packer:
         used |= {counter.number for counter in self._wanted.counters}
         there = min(unit.field("TRCIDR5.NUMCNTR"), 4)
         if used and max(used) >= there:
-            raise UnsupportedError(
-                "this unit has %d counter%s (TRCIDR5.NUMCNTR); the events need %d"
-                % (there, "" if there == 1 else "s", max(used) + 1),
-                "TRCIDR5.NUMCNTR",
-            )
+            raise unit.shortage("TRCIDR5.NUMCNTR", "counter", there, max(used) + 1)
         moves = any(isinstance(rule.do, (NextState, FirstState)) for rule in self._rules)
         if moves or any(isinstance(leaf, InState) for leaf in leaves):
             unit.require("TRCIDR5.NUMSEQSTATE", "sequencer")
@@ -270,11 +266,7 @@ class _Packer:
     def _single_shots(self) -> Iterator[RegisterWrite]:
         there = min(self._unit.field("TRCIDR4.NUMSSCC"), 8)
         if len(self._shots) > there:
-            raise UnsupportedError(
-                "this unit has %d single-shot control%s (TRCIDR4.NUMSSCC); the events need %d"
-                % (there, "" if there == 1 else "s", len(self._shots)),
-                "TRCIDR4.NUMSSCC",
-            )
+            raise self._unit.shortage("TRCIDR4.NUMSSCC", "single-shot control", there, len(self._shots))
         free = list(range(there))
         for shot in self._shots:
             able = [n for n in free if not _lacking(shot, n, self._unit)]

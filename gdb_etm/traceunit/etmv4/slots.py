@@ -77,10 +77,8 @@ def _add(slots: Dict[int, Slot], number: int, rule: Rule, use: Slot) -> None:
 def _check_slots(slots: Dict[int, Slot], unit: Capabilities) -> None:
     there = unit.events
     if slots and max(slots) >= there:
-        raise UnsupportedError(
-            "this unit has %d event%s (TRCIDR0.NUMEVENT); marks, outputs and triggers need %d"
-            % (there, "" if there == 1 else "s", max(max(slots) + 1, len(slots))),
-            "TRCIDR0.NUMEVENT",
+        raise unit.shortage(
+            "TRCIDR0.NUMEVENT", "event", there, max(max(slots) + 1, len(slots)), "marks, outputs and triggers"
         )
     if any(slot.in_data for slot in slots.values()):
         unit.require("TRCIDR0.TRCDATA", "events in the data stream")

@@ -5,7 +5,7 @@ IHI 0064: power 3.3 and 7.3.52, OS Lock 3.4.2 and 7.3.50, claim tags 7.3.15, ena
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Optional, Tuple
+from typing import Dict, FrozenSet, List, Optional
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
@@ -13,8 +13,7 @@ from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
-from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.registers.page import Page, Register, Version
+from gdb_etm.registers.page import Register, Version
 from gdb_etm.traceunit.apply import differences
 from gdb_etm.traceunit.by_hand import words_of
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities, read_capabilities
@@ -77,6 +76,8 @@ class EtmV4Unit(TraceUnit):
     """
 
     management = _MANAGEMENT
+    protocol = "etmv4"
+    capabilities: Capabilities
 
     def __init__(self, port: AccessPort, base: int, deadline: Deadline, dwt: Optional[Component] = None) -> None:
         super().__init__(Borrowed(port, base), deadline, dwt)
@@ -88,34 +89,14 @@ class EtmV4Unit(TraceUnit):
         return self.capabilities.version
 
     @property
-    def page(self) -> Page:
-        """What its registers are."""
-        return PAGE
-
-    @property
     def beside_plans(self) -> FrozenSet[str]:
         """Names of the registers that can be written and no plan writes."""
         return _BESIDE_PLANS | (frozenset(("TRCPROCSELR",)) if self.capabilities.processors > 1 else frozenset())
 
     @property
-    def identification(self) -> Capabilities:
-        """What it has."""
-        return self.capabilities
-
-    @property
-    def protocol(self) -> str:
-        """What its trace is decoded by."""
-        return "etmv4"
-
-    @property
     def title(self) -> str:
         """Architecture and version, such as ``"ETMv4.2"``."""
         return "ETMv%d.%d" % self.capabilities.version
-
-    @property
-    def abilities(self) -> Tuple[str, ...]:
-        """What it can do, a few words each."""
-        return self.capabilities.words
 
     @property
     def enabled(self) -> bool:

@@ -12,9 +12,10 @@ from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment, bits
+from gdb_etm.traceunit.etmv4.resources import counter_to_spare
 from gdb_etm.traceunit.options import ExceptionLevel, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
-from gdb_etm.traceunit.window import Window
+from gdb_etm.traceunit.window import Window, WindowMemory, plan_window
 
 _THREAD, _HANDLER = 1 << 0, 1 << 3  # of EXLEVEL_S; on an Armv7-R these are User and all privileged modes
 
@@ -118,3 +119,30 @@ def _levels(
 
 def _write(register: Register, value: int, why: str) -> RegisterWrite:
     return RegisterWrite(register.name, register.offset, value, register.mask, why)
+
+
+def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
+    """Find out what starts and stops the trace.
+
+    :raises UnsupportedError: Nothing is left that can remember whether it is on.
+    """
+    missing = "TRCIDR5.NUMCNTR" if capabilities.field("TRCIDR5.NUMSEQSTATE") else "TRCIDR5.NUMSEQSTATE"
+    memory = WindowMemory(
+        bool(capabilities.field("TRCIDR5.NUMSEQSTATE")),
+        counter_to_spare(options.counters, capabilities),
+        "%s is %d" % (missing, capabilities.field(missing)),
+    )
+    return plan_window(options, memory)
+
+
+def watched_writes(window: Window) -> Iterator[RegisterWrite]:
+    """Write the start and stop points by the processor's comparators, if there are any."""
+    if window.watched_start + window.watched_stop:
+        register = etmv4.TRCVIPCSSCTLR
+        fields = {"START": _mask(window.watched_start), "STOP": _mask(window.watched_stop)}
+        why = "start and stop by the processor's comparators"
+        yield RegisterWrite(register.name, register.offset, register.encode(**fields), register.mask, why)
+
+
+def _mask(numbers: Sequence[int]) -> int:
+    return sum(1 << n for n in set(numbers))
