@@ -1,4 +1,4 @@
-"""The waist: one :class:`RawCapture` is all that decoding needs, wherever the trace came from."""
+"""Raw capture: all that decoding needs, wherever the trace came from."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def disjoint(images: Iterable[MemoryImage]) -> List[MemoryImage]:
 
 
 class Beginning(NamedTuple):
-    """The state of a core when the run began that a trace tells of."""
+    """State of a core when the traced run began."""
 
     # Core registers, lower-case names.
     registers: Mapping[str, int]
@@ -113,7 +113,7 @@ class RawCapture(NamedTuple):
     name: str = "capture"
     # What the user should know before believing the history, one line each, such as memory that is missing.
     notes: Tuple[str, ...] = ()
-    # Whether it is known that the trace units were told to leave nothing out.
+    # Whether it is known that the trace units were programmed to leave nothing out.
     is_whole: bool = False
     # Whether it is known that the debugger changed no register and no memory while cores were halted in between.
     is_untouched: bool = False

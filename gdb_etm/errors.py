@@ -1,4 +1,4 @@
-"""Everything that can go wrong for a user, as one small tree of exceptions.
+"""Tree of all exceptions that a user can see.
 
 Each message is one line that says what failed, where, and what to try.  Malformed trace is
 never an exception: it is a gap in the history.
@@ -10,7 +10,7 @@ from typing import Optional
 
 
 class EtmError(Exception):
-    """Base of every error that is shown to the user as one line."""
+    """Base of all errors shown to the user, one line each."""
 
 
 class AccessError(EtmError):
@@ -28,7 +28,7 @@ class AccessError(EtmError):
 
 
 class ConnectError(EtmError):
-    """No connection could be made: probe missing or in use, pyOCD missing, port taken."""
+    """No connection: probe missing or in use, pyOCD missing, port taken."""
 
 
 class TopologyError(EtmError):
@@ -71,4 +71,4 @@ class ImageError(EtmError):
 
 
 class CommandError(EtmError):
-    """A command was typed with wrong arguments, or makes no sense at the moment."""
+    """Wrong arguments of a command, or a command at a wrong moment."""

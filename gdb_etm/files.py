@@ -1,7 +1,9 @@
-"""What somebody else made: files are opened that neither wait nor are too large, and their words send no commands.
+"""Safe reading of files and texts made by others.
+
+Files that are opened neither wait nor are too large, and their words send no commands to a terminal.
 
 A FIFO would hold up the debugger until somebody writes to it, a device may do anything when it is opened, and a size
-that a file tells of itself decides how much memory is asked for, and its words reach a terminal.
+that a file states about itself decides how much memory is asked for, and its words reach a terminal.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _TIMES, _SPARE = 16, 1 << 20
 
 
 class RegularFile(io.BufferedReader):
-    """A file that cannot make its reader ask for more than there is, nor read it for ever.
+    """File with a bounded size and no waiting reads.
 
     :param raw: The open file.
     :param size: How many bytes it holds.
@@ -40,7 +42,7 @@ class RegularFile(io.BufferedReader):
     def read(self, size: Optional[int] = -1) -> bytes:
         """Read up to ``size`` bytes; all that is left for -1.
 
-        :raises OSError: What the file tells of itself has it read over and over.
+        :raises OSError: Its stated content would be read over and over.
         """
         # Python makes room for as many bytes as are asked for, and reads then.
         found = super().read(size if size is None or size <= self.__size else self.__size)
@@ -84,7 +86,10 @@ def size_of(file: RegularFile) -> int:
 
 
 def is_regular(path: str, most: int) -> bool:
-    """Tell whether a file can be opened and read without waiting, and holds no more than so many bytes."""
+    """Whether a path is a regular file within a size limit.
+
+    It can be opened and read without waiting.
+    """
     try:
         _check(os.stat(path), path, most)
     except (OSError, ValueError):
@@ -93,7 +98,7 @@ def is_regular(path: str, most: int) -> bool:
 
 
 def plain(text: str) -> str:
-    """Put a question mark for every character that would do something to a terminal, or that nobody sees."""
+    """Replace control and invisible characters by question marks."""
     return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
 
 

@@ -1,4 +1,4 @@
-"""Reaching registers: the access port, pyOCD's, the process beside GDB that owns it, and recordings of it.
+"""Access to the target's registers: ports, pyOCD, the process, and recordings.
 
 What GDB's own Python loads needs the standard library only:
 

@@ -1,4 +1,4 @@
-"""Carry requests and replies between clients and a session: over a pair of pipes, or over TCP on localhost."""
+"""Transports of requests: a pair of pipes, or TCP on localhost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _FULL = "%d clients are connected already; disconnect one of them first" % MAX_C
 
 
 def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
-    """Greet one client and answer it until it closes its end; then put back what it changed."""
+    """Serve one client until it closes its end.
+
+    What it changed is then put back.
+    """
     handler = RequestHandler(session, log)
 
     def say_farewell(reason: str) -> None:
@@ -69,7 +72,10 @@ class ControlPort:
         self.warning = listener.warning
 
     def accept_for_ever(self) -> None:
-        """Serve each client in a thread of its own; returns only by an exception, such as a signal's."""
+        """Serve each client in a thread of its own, for ever.
+
+        Returns only by an exception, such as a signal's.
+        """
         with closing(self._acceptor):
             while True:
                 connection = self._acceptor.wait()
@@ -96,7 +102,10 @@ class ControlPort:
 
 
 def _knows_us(line: bytes) -> bool:
-    """Whether a first line is our client's; a web page that posts to this port must not get further."""
+    """Whether a first line is our client's.
+
+    A web page that posts to this port must not get further.
+    """
     try:
         return decode_line(line).get("op") == "hello"
     except ValueError:

@@ -1,4 +1,4 @@
-"""GDB's side of the process beside it: start or attach to it, and reach registers through it.
+"""GDB's side of the process beside it: connection and remote ports.
 
 Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thread in GDB would take its signals).
 """
@@ -55,7 +55,7 @@ class Client:
     def port(self, ap: Optional[int] = None) -> RemotePort:
         """Return an access port.
 
-        :param ap: Its ``id``; None takes the one that the core behind GDB is on.
+        :param ap: Its ``id``; None takes the one that the core that GDB debugs is on.
         :raises AccessError: There is no such access port.
         """
         if ap is None:
@@ -83,7 +83,7 @@ class Client:
         return int(self.request({"op": "debug_port", "power_up": power_up})["value"])
 
     def run(self) -> None:
-        """Let the core of ``hello.core`` run, past a breakpoint at which it stands.
+        """Resume the core of ``hello.core``, past a breakpoint where it stands.
 
         :raises AccessError: The target does not answer, or no core was opened.
         :raises EtmError: GDB is attached to the core.
@@ -91,7 +91,7 @@ class Client:
         self.request({"op": "run"})
 
     def halt(self) -> None:
-        """Ask that core to halt; :meth:`wait_for_halt` tells when it has.
+        """Ask that core to halt; :meth:`wait_for_halt` returns when it has.
 
         :raises AccessError: The target does not answer, or no core was opened.
         :raises EtmError: GDB is attached to the core.
@@ -116,7 +116,7 @@ class Client:
         return {str(name): int(value) for name, value in found.items()}
 
     def set_breakpoint(self, address: int) -> None:
-        """Halt before the instruction at an address; it goes when this client does.
+        """Set a breakpoint on an instruction, until this client goes.
 
         :raises AccessError: The target does not answer, or no core was opened.
         :raises EtmError: GDB is attached to the core, or no breakpoint is left.
@@ -124,7 +124,7 @@ class Client:
         self.request({"op": "set_breakpoint", "address": address})
 
     def clear_breakpoint(self, address: int) -> None:
-        """Take out a breakpoint of this client's; one that is not there is no error.
+        """Clear a breakpoint of this client; an absent one is no error.
 
         :raises AccessError: The target does not answer, or no core was opened.
         :raises EtmError: GDB is attached to the core.
@@ -143,7 +143,9 @@ class Client:
         return states[self.hello.core] == "halted"
 
     def wait_for_halt(self, seconds: Optional[float] = None) -> bool:
-        """Wait until the core halts; Ctrl-C ends it at any time, and the core runs on.
+        """Wait until the core halts.
+
+        Ctrl-C ends the wait at any time, and the core runs on.
 
         :param seconds: How long at most; None: without end.
         :returns: Whether it halted.
@@ -157,7 +159,9 @@ class Client:
         return True
 
     def at_end(self, steps: Sequence[Tuple[int, int, int, int]]) -> None:
-        """Leave steps that put the target back as it was, done in order when this client is gone, however it goes.
+        """Leave steps that restore the target when this client is gone.
+
+        They are done in order, however the client goes.
 
         :param steps: ``(ap, address, value, mask)`` each: a write when the mask is 0, otherwise a wait until the word's
             bits under the mask are those of the value, for a second at most.  They replace what was left before, so
@@ -205,12 +209,15 @@ class Client:
             raise self._ended() from None
 
     def close(self) -> None:
-        """End the connection, and the process if this client started it; the target runs on as it was."""
+        """Close the connection, and end the process if this client started it.
+
+        The target runs on as it was.
+        """
         if not self._stream.closed:
             try:
                 self.request({"op": "close"}, seconds=2.0)
             except AccessError:
-                pass  # it is gone, or stuck; either way its end of stdin tells it
+                pass  # it is gone, or stuck; either way its stdin is closed
         self._stream.close()
         if self._process is not None:
             self._process.end(_CLOSING_SECONDS)
@@ -249,7 +256,7 @@ class RemotePort:
         return int(self._client.request({"op": "read32", "ap": self._ap, "address": address})["value"])
 
     def write32(self, address: int, value: int) -> None:
-        """Write one word; the write has completed on the bus when this returns."""
+        """Write one word; it has reached the bus on return."""
         self._client.request({"op": "write32", "ap": self._ap, "address": address, "value": value})
 
     def read_block(self, address: int, words: int) -> List[int]:
@@ -281,7 +288,7 @@ def start(
     progress: Optional[Progress] = None,
     module: str = SERVER,
 ) -> Client:
-    """Start the process beside GDB and wait until it has opened probe and target.
+    """Start the process and wait until probe and target are open.
 
     :param python: The interpreter that pyOCD is installed in.
     :param arguments: From :func:`~gdb_etm.access.process.server_arguments`.
@@ -290,14 +297,14 @@ def start(
     """
     process = ServerProcess(python, arguments, module)
     stream = process.stream()
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         while True:
             try:
                 message = stream.receive(min(1.0, seconds))
                 return Client(stream, parse_hello(message), process)
             except TimeoutError:
-                elapsed = time.monotonic() - begun
+                elapsed = time.monotonic() - started
                 if elapsed >= seconds:
                     raise ConnectError("pyOCD did not open the target in %.0f s%s" % (elapsed, process.last_words()))
                 if progress is not None:

@@ -1,4 +1,7 @@
-"""Run and halt the core for a client that has no GDB: the same pyOCD core that its GDB server offers."""
+"""Run control of the core for clients without GDB.
+
+It uses the same pyOCD core as the GDB server.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ REGISTERS = (*("r%d" % number for number in range(13)), "sp", "lr", "pc", "xpsr"
 
 
 class CoreControl:
-    """One client's hold of the core; what it leaves behind is put right by :meth:`release`.
+    """One client's run control; :meth:`release` undoes what it left.
 
     :param core: The core that the GDB server is for.
     :param server: The server; while a GDB is attached to it, the core is GDB's.
@@ -32,7 +35,9 @@ class CoreControl:
         self._ran_before = False
 
     def run(self) -> None:
-        """Let a halted core run, past a breakpoint at which it stands; one that runs goes on.
+        """Resume a halted core, past a breakpoint where it stands.
+
+        A running core goes on.
 
         :raises AccessError: The target does not answer.
         :raises EtmError: GDB has the core.
@@ -57,7 +62,7 @@ class CoreControl:
             self._core.halt()
 
     def reset(self) -> None:
-        """Reset the chip and halt the core at its first instruction; breakpoints stay.
+        """Reset the chip and halt at the first instruction; breakpoints stay.
 
         :raises AccessError: The target does not answer.
         :raises EtmError: GDB has the core.
@@ -79,7 +84,7 @@ class CoreControl:
             return {name: int(self._core.read_core_register(name)) for name in REGISTERS}
 
     def set_breakpoint(self, address: int) -> None:
-        """Halt before the instruction at an address from now on, whether the core runs or not.
+        """Set a breakpoint on an instruction, in a halted or running core.
 
         :param address: Its byte address; bit 0 is not looked at.
         :raises AccessError: The target does not answer.
@@ -100,7 +105,7 @@ class CoreControl:
             self._breakpoints.append(address)
 
     def clear_breakpoint(self, address: int) -> None:
-        """Take out a breakpoint of ours; one that is not there is no error.
+        """Clear a breakpoint of ours; an absent one is no error.
 
         :raises AccessError: The target does not answer.
         :raises EtmError: GDB has the core.
@@ -114,7 +119,9 @@ class CoreControl:
             self._core.bp_manager.flush()
 
     def release(self) -> None:
-        """Take out our breakpoints and let the core run, if it ran before we first touched it and no GDB has it.
+        """Clear our breakpoints and restore the core's run state.
+
+        It runs again if it ran before our first request and no GDB has it.
 
         :raises AccessError: The target does not answer.
         """

@@ -1,4 +1,6 @@
-"""pyOCD's GDB server for one core: who comes in, who stands before it, and what is said when the probe fails.
+"""pyOCD's GDB server for one core, with its interceptor and failures.
+
+Its interceptor sees each packet first, and a failed probe is reported to each GDB.
 
 pyOCD's server is a thread, and each version of Python gives threads other names; so nothing here derives from it.  The
 few of its functions that are to do more are put in their places before it begins.
@@ -31,7 +33,7 @@ class Between(Protocol):
     """Stands between one GDB and pyOCD's server."""
 
     def leaves_alone(self, data: bytes) -> bool:
-        """Tell whether pyOCD may answer a packet, and nobody needs to know of it.
+        """Whether pyOCD may answer a packet without the interceptor.
 
         :param data: What stands in it, as on the wire.
         """
@@ -53,7 +55,9 @@ class Between(Protocol):
 
 
 class GdbServer:
-    """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died, and lets somebody stand before it.
+    """pyOCD's GDB server with an interceptor.
+
+    It also takes out the breakpoints of a GDB that died.
 
     One GDB of this very user comes in at a time, and what it may have pyOCD do is bounded.  The probe's lock is given
     back after each piece of work, and when the probe is lost everything is refused.  (GDB 13 crashes when its
@@ -148,14 +152,17 @@ class GdbServer:
         return self._packet(_INSTEAD.get(kind, text.encode()))
 
     def _mourn(self, reason: str) -> None:
-        """Answer those whose threads have not returned from the probe, now and later."""
+        """Answer clients whose threads still wait for the probe."""
         for client in list(self._asking):
             self._asking.remove(client)
             client.send(self._refusal(b"$"))
             threading.Thread(target=client.run, daemon=True).start()
 
     def _detach(self, client: Any) -> None:
-        """Let the program run freely when the last GDB has gone, with or without saying so."""
+        """Resume the program when the last GDB has gone.
+
+        It may have gone without detaching.
+        """
         own = self.pyocds
         between = self._between.pop(client, None)
         if between is not None:

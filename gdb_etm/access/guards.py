@@ -43,7 +43,7 @@ _MOST_UNFINISHED = 1 << 16
 
 
 class MonitorCommands(CommandExecutionContext):
-    """The ``monitor`` commands of a GDB server, without those that reach beyond the target.
+    """``monitor`` commands of a GDB server that stay within the target.
 
     They are refused as pyOCD has understood them: after abbreviations, quotes and ``;``.
 
@@ -77,7 +77,7 @@ class MonitorCommands(CommandExecutionContext):
 
 
 class WayIn:
-    """What pyOCD's GDB server takes for its listening socket: an acceptor of one GDB.
+    """Listening socket of pyOCD's GDB server: an acceptor of one GDB.
 
     :param listener: Where GDBs connect.
     :param sessions: Gives those of the GDBs that are in.
@@ -93,7 +93,7 @@ class WayIn:
         """Do nothing: it listens."""
 
     def accept(self, timeout: float = 0.0) -> Optional[_GdbSocket]:
-        """Give the connection of a GDB that may come in; None at the moment.
+        """Return the connection of a GDB that may connect, or None.
 
         :param timeout: Not looked at; pyOCD asks ten times a second.
         """
@@ -164,7 +164,10 @@ class _OwnListener(ListenerSocket):
 
 
 def guard_listeners() -> None:
-    """Let only this user's processes come in by whatever port pyOCD opens; for GDB it opens none by itself."""
+    """Restrict pyOCD's listening ports to this user's processes.
+
+    For GDB pyOCD opens none by itself.
+    """
     server.ListenerSocket = _OwnListener
     gdbserver.ListenerSocket = _Nowhere
 

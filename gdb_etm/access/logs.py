@@ -14,7 +14,10 @@ _REMEMBERED = 8
 
 
 class LogKeeper:
-    """Keep the last warnings, and write each to stderr unless it was among the few before it."""
+    """Log handler that keeps the last warnings.
+
+    Each is written to stderr unless it was among the few before it.
+    """
 
     def __init__(self) -> None:
         self._lines: Deque[str] = deque(maxlen=KEPT_LINES)

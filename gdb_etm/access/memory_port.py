@@ -1,4 +1,7 @@
-"""Registers through a debugger's reads and writes of memory, in which nothing is pipelined."""
+"""Access port through a debugger's reads and writes of memory.
+
+Nothing is pipelined.
+"""
 
 from __future__ import annotations
 
@@ -33,5 +36,5 @@ class MemoryPort(ABC):
         """Read consecutive words."""
 
     def read_fifo(self, address: int, words: int) -> List[int]:
-        """Read the same word many times, one packet to the target's server each."""
+        """Read the same word many times, one packet each."""
         return [self.read32(address) for _ in range(words)]

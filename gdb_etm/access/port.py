@@ -25,10 +25,13 @@ class AccessPort(Protocol):
         """Read one word."""
 
     def write32(self, address: int, value: int) -> None:
-        """Write one word; the write has completed on the bus when this returns."""
+        """Write one word; it has reached the bus on return."""
 
     def read_block(self, address: int, words: int) -> List[int]:
         """Read ``words`` consecutive words starting at ``address``."""
 
     def read_fifo(self, address: int, words: int) -> List[int]:
-        """Read the same word ``words`` times, in pipelined transfers (one DAP transfer a word)."""
+        """Read the same word ``words`` times, in pipelined transfers.
+
+        One DAP transfer a word.
+        """

@@ -61,14 +61,20 @@ class ServerProcess:
         return LineStream(self.popen.stdout, self.popen.stdin)
 
     def last_words(self) -> str:
-        """Return the last lines that it wrote to stderr, as the tail of a message."""
+        """Return the last lines of its standard error, for a message.
+
+        They begin with a colon; without any, the text is empty.
+        """
         size = os.fstat(self._errors.fileno()).st_size
         tail = os.pread(self._errors.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES)).decode("utf-8", "replace")
         lines = [line.strip() for line in tail.splitlines() if line.strip()][-_LAST_LINES:]
         return ": " + " | ".join(lines) if lines else ""
 
     def end(self, seconds: float) -> None:
-        """Wait for the process, whose stdin is closed, and kill it if it does not end in time."""
+        """Wait for the process and kill it if it is late.
+
+        Its stdin must be closed.
+        """
         try:
             self.popen.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -86,7 +92,9 @@ def server_arguments(
     options: Sequence[str] = (),
     dap_only: bool = False,
 ) -> List[str]:
-    """Write the command line of the process for :class:`ServerProcess`; what is None is left to its defaults.
+    """Return the command line of the process.
+
+    What is None is left to its defaults.
 
     :param options: pyOCD session options, each ``NAME=VALUE``.
     :param dap_only: Open no core, and serve no GDB.

@@ -57,7 +57,7 @@ class PyocdPort:
             raise access_error(error, "read 0x%08x" % address, address) from None
 
     def write32(self, address: int, value: int) -> None:
-        """Write one word; the write has completed on the bus when this returns."""
+        """Write one word; it has reached the bus on return."""
         _check(address)
         try:
             self._ap.lock()
@@ -96,7 +96,7 @@ class PyocdPort:
         return result
 
     def _read_same(self, address: int, words: int) -> List[int]:
-        """Read one address repeatedly while nothing else can move SELECT, CSW or TAR."""
+        """Read one address repeatedly, with SELECT, CSW and TAR held."""
         ap = self._ap
         base = ap.address.address + self._offset
         # MEM_AP.locked() does not unlock when its body raises, hence the explicit calls.
@@ -119,7 +119,7 @@ class PyocdPort:
 
 
 def ap_name(ap: MEM_AP) -> str:
-    """Return an access port's type and id, such as ``"AHB-AP 0"`` or ``"APB-AP 0x2000"``."""
+    """Return an access port's type and id, such as ``"AHB-AP 0"``."""
     number = ap.address.nominal_address
     return "%s %s" % (ap.type_name, number if number < 256 else hex(number))
 

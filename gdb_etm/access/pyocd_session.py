@@ -1,4 +1,7 @@
-"""One pyOCD session with GDB servers: opened, described, and closed so that the target runs on as before."""
+"""One pyOCD session with its GDB servers: opening, description and closing.
+
+After closing, the target runs on as before.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ _NO_CORES = "No cores were discovered!"
 
 
 class SessionOptions(NamedTuple):
-    """How to open the session; what is None or empty is left to pyOCD and its configuration files."""
+    """Options of the session; pyOCD's defaults stand for None or empty."""
 
     # Unique id of the probe, or a part of it, as ``pyocd list`` shows it; ``"board:m33"`` is a simulated one.
     probe: Optional[str] = None
@@ -68,13 +71,16 @@ class SessionOptions(NamedTuple):
 
 
 class _AccessPortsOnly:
-    """Keeps pyOCD from looking for cores, and from touching them (a delegate of its session)."""
+    """pyOCD session delegate that leaves the cores alone."""
 
     _CORES = ("check_for_cores", "halt_on_connect", "create_flash")
     _COMPONENTS = ("find_components", "create_cores", "create_components")
 
     def will_init_target(self, target: Any, init_sequence: CallSequence) -> None:
-        """Leave out what belongs to cores; what is on the ports is found without pyOCD."""
+        """Remove the steps for cores from pyOCD's start sequence.
+
+        What is on the ports is found without pyOCD.
+        """
         for name in self._CORES:
             init_sequence.remove_task(name)
         init_sequence.wrap_task("discovery", self._ports)
@@ -173,7 +179,7 @@ class PyocdSession:
             raise access_error(error, "read the debug port") from None
 
     def core_control(self) -> CoreControl:
-        """Take hold of the core that is served to GDB, for a client that has no GDB.
+        """Return run control of the core that is served to GDB.
 
         :raises AccessError: No core was opened.
         """
@@ -182,7 +188,10 @@ class PyocdSession:
         return CoreControl(self._server.pyocds.target, self._server.pyocds)
 
     def close(self) -> None:
-        """Stop serving GDB and leave the target running, unless it was halted when the session opened."""
+        """Stop the GDB servers and leave the target running.
+
+        It stays halted if it was halted when the session opened.
+        """
         if self._server is not None:
             self._server.stop()
             self._server = None
@@ -196,7 +205,7 @@ class PyocdSession:
             print("error: closing the session: %s" % error, file=sys.stderr)
 
     def _serve(self, options: SessionOptions) -> Hello:
-        """Serve GDB on the core that is meant, and describe what was found."""
+        """Serve GDB on the chosen core, and describe what was found."""
         core = self._choose_core(options.core)
         self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
         listener = listen_privately() if options.gdb_port is None else listen_on(options.gdb_port, _ANOTHER_PORT)
@@ -250,7 +259,10 @@ class PyocdSession:
 
 
 def _cores(session: Session) -> List[CortexM]:
-    """Return the cores that execute; pyOCD also lists bare memory ports as cores."""
+    """Return the cores that execute, without bare memory ports.
+
+    pyOCD lists those as cores too.
+    """
     return [core for _, core in sorted(session.target.cores.items()) if isinstance(core, CortexM)]
 
 

@@ -1,4 +1,6 @@
-"""Record what is done through an access port, and replay it: hardware seen once stays a test for ever.
+"""Recorder and replayer of accesses through an access port.
+
+Hardware that was seen once stays a test for ever.
 
 A recording is JSON lines, numbers as hex text: ``{"port": NAME}`` first, then one access a line such as
 ``{"op": "read32", "address": "0xe0041fbc", "value": "0x47704a13"}``.
@@ -76,7 +78,9 @@ class RecordingPort:
 
 
 class Replayer:
-    """An access port that answers from a recording and insists on the same accesses in the same order.
+    """Access port that answers from a recording.
+
+    The accesses must be the same, in the same order.
 
     :param lines: A recording, such as an open file.
     """

@@ -1,4 +1,4 @@
-"""Answer the requests of one client: a line in, a line out, no I/O of its own."""
+"""Request handler of one client: line in, line out, no I/O."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RequestHandler:
         }
 
     def answer(self, line: bytes) -> bytes:
-        """Carry out the request on one line and return the reply's line; errors are replies too."""
+        """Carry out one request and return its reply; errors reply too."""
         number: Any = None
         try:
             try:
@@ -82,12 +82,12 @@ class RequestHandler:
                 reply = operation(request)
         except EtmError as error:
             reply = {"error": error_message(error)}
-        except Exception as error:  # whatever a request brings about, its client is told and the next one is served
+        except Exception as error:  # whatever a request brings about, its client gets a reply and the next is served
             reply = {"error": error_message(EtmError("no request: %s: %s" % (type(error).__name__, error)))}
         return encode_line(dict(reply, id=number))
 
     def finish(self) -> None:
-        """Do what the client left to be done when it is gone: put the registers back that it changed."""
+        """Undo what the client changed, when it is gone."""
         with self._session.probe.borrowed():
             self._put_back()
 

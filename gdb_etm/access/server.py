@@ -1,4 +1,6 @@
-"""The process beside GDB: one owner of the debug access port, for GDB and for register access.
+"""Process that owns the debug access port, beside GDB.
+
+GDB and register accesses share it.
 
 Started by ``etm connect`` it talks JSON lines over stdin and stdout and ends with GDB; started by hand
 (``gdb-etm serve``) it talks the same lines over a TCP port on localhost and ends with Ctrl-C.
@@ -43,7 +45,7 @@ class Front(Protocol):
 
 
 class _Stop(BaseException):
-    """Raised in the main thread by a signal that asks the process to end."""
+    """Request to end, raised in the main thread by a signal."""
 
 
 def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) -> int:
@@ -136,7 +138,10 @@ def _open(
     watchdog: Watchdog,
     streams: Optional[Tuple[BinaryIO, BinaryIO]],
 ) -> PyocdSession:
-    """Open the session; pyOCD is imported only here, so that its absence has a message of its own."""
+    """Open the session.
+
+    pyOCD is imported only here, so that its absence has a message of its own.
+    """
     if sys.version_info < (3, 9):
         words = "pyOCD needs Python 3.9 or newer, and %s is %s: install gdb_etm in a newer one"
         raise ConnectError(words % (sys.executable, platform.python_version()))
@@ -211,7 +216,7 @@ def _report(error: ConnectError, streams: Optional[Tuple[BinaryIO, BinaryIO]]) -
 
 
 def _take_stdio() -> Tuple[BinaryIO, BinaryIO]:
-    """Keep stdin and stdout for the protocol alone: whatever else prints goes to stderr."""
+    """Reserve stdin and stdout for the protocol; other output goes to stderr."""
     reader = os.fdopen(os.dup(0), "rb")
     writer = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -222,7 +227,10 @@ def _take_stdio() -> Tuple[BinaryIO, BinaryIO]:
 
 
 def _install_signals(ignore_interrupt: bool) -> None:
-    """End on a signal; but Ctrl-C in GDB's terminal is for GDB, which stops the target through its own connection."""
+    """Install signal handlers that end the process.
+
+    Ctrl-C in GDB's terminal is GDB's, which stops the target through its own connection.
+    """
 
     def stop(number: int, frame: Optional[FrameType]) -> None:
         raise _Stop
@@ -233,7 +241,10 @@ def _install_signals(ignore_interrupt: bool) -> None:
 
 
 def _close_in_time(session: PyocdSession) -> None:
-    """Close the session; a probe that no longer answers must not keep the process alive."""
+    """Close the session within a time limit.
+
+    A probe that does not answer must not keep the process alive.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     deadline = end_within(_CLOSING_SECONDS)

@@ -1,4 +1,7 @@
-"""Lines to and from the process beside GDB, such that Ctrl-C at any moment leaves them in step."""
+"""Stream of lines to and from the process beside GDB.
+
+Ctrl-C at any moment leaves both ends in step.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ class LineStream:
         self.closed = False
 
     def exchange(self, message: Message, number: Any, seconds: float) -> Message:
-        """Send a message and return the one with ``"id": number``, or a farewell; others are dropped.
+        """Send a message and return its reply, or a farewell.
+
+        The reply has the same ``"id"``; other messages are dropped.
 
         :raises EOFError: The other side is gone.
         :raises TimeoutError: It did not answer in time.
@@ -108,7 +113,10 @@ class LineStream:
                 pass  # it was broken already
 
     def _fill(self, deadline: float) -> None:
-        """Receive some bytes; waits in short steps, because GDB notices Ctrl-C only between them."""
+        """Receive some bytes, waiting in short steps.
+
+        GDB notices Ctrl-C only between them.
+        """
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise TimeoutError

@@ -1,4 +1,7 @@
-"""Ends a process beside GDB when its client or its probe is gone, whatever its threads wait for."""
+"""Watchdog that ends the process after its client or probe.
+
+It does so whatever the other threads wait for.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Losable(Protocol):
 
 
 class Watchdog:
-    """Looks twice a second whether the client is there, and whether the probe is.
+    """Thread that looks for client and probe twice a second.
 
     :param reader: The pipe from the client; None where clients come and go.
     """
@@ -39,7 +42,10 @@ class Watchdog:
         self.probe: Optional[Losable] = None
 
     def start(self) -> None:
-        """Tell of the probe's loss, and see to it that the process ends after its client, from now on."""
+        """Start watching.
+
+        A lost probe is reported, and the process ends after its client.
+        """
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def _run(self) -> None:
@@ -65,12 +71,15 @@ class Watchdog:
         return self.probe.lost if self.probe is not None else None
 
     def _tell(self, reason: str) -> None:
-        for tell in list(self.probe.mourners) if self.probe is not None else ():
-            tell(reason)
+        for report in list(self.probe.mourners) if self.probe is not None else ():
+            report(reason)
 
 
 def end_with(pipe: BinaryIO) -> None:
-    """See to it that the process ends, as by Ctrl-C, after whoever holds the other end of a pipe."""
+    """End the process when a pipe's other end is closed.
+
+    It ends as by Ctrl-C.
+    """
 
     def wait() -> None:
         holder = select.poll()

@@ -1,4 +1,4 @@
-"""A debug probe that nobody waits for without end, and whose lock nobody keeps by mistake.
+"""Debug probe whose calls and lock have time limits.
 
 pyOCD 0.46 takes the probe's lock in ``DebugPort._select_ap`` and for reads whose results are fetched later; an error in
 between leaves it taken, and every other thread waits for ever.  So what a piece of work has taken is given back at its
@@ -81,7 +81,7 @@ class WatchedProbe:
         self._probe.close()
 
     def get_memory_interface_for_ap(self, address: Any) -> Any:
-        """Give the probe's own way to memory, its methods watched; None where it has none."""
+        """Return the probe's own memory interface, watched, or None."""
         found = self._watched(self._probe.get_memory_interface_for_ap)(address)
         return None if found is None else _Watched(found, self._watched)
 
@@ -116,7 +116,10 @@ class WatchedProbe:
                 self.unlock()
 
     def look(self) -> None:
-        """Take note of calls that wait; called every :data:`LOOK_SECONDS`, it finds a probe that does not answer."""
+        """Check the calls that wait, to find a stuck probe.
+
+        Called every :data:`LOOK_SECONDS`.
+        """
         for looks in list(self._calls.values()) if self.is_watched else ():
             looks[0] += 1
             if looks[0] > _STUCK_LOOKS:
@@ -162,7 +165,10 @@ class WatchedProbe:
         return call
 
     def _judge(self, error: exceptions.Error) -> None:
-        """Take note of what an error says of the probe; most are the target's."""
+        """Judge by an error whether the probe is lost.
+
+        Most errors are the target's.
+        """
         if isinstance(error, exceptions.ProbeError):
             self._failures += 1
             self.failure = str(error)

@@ -1,4 +1,6 @@
-"""What the process beside GDB and its client say to each other: one JSON object a line.
+"""Messages between the process beside GDB and its client.
+
+One JSON object a line.
 
 The first line of the server is ``{"hello": {...}}`` or ``{"error": {...}}``; every later line answers one request
 ``{"id": N, "op": "read32", ...}`` with ``{"id": N, ...}``; ``{"farewell": {...}}`` comes unasked, when nothing can be
@@ -69,7 +71,7 @@ class Hello(NamedTuple):
     target: str
     # What GDB's ``target extended-remote`` takes: a socket's path or ``localhost:PORT``; empty without a core.
     gdb_server: str
-    # Number of the core behind ``gdb_server``, or :data:`NO_CORE`.
+    # Number of the core that ``gdb_server`` serves, or :data:`NO_CORE`.
     core: int
     # Whether that core is left running when the session ends: it ran when the session opened, or was halted by it.
     running: bool
@@ -135,7 +137,7 @@ def hello_message(hello: Hello) -> Message:
 
 
 def farewell_message(reason: str) -> Message:
-    """Say that the probe is lost, and that nothing more will be said."""
+    """Return the last message, which reports the loss of the probe."""
     return {"farewell": error_message(AccessError("the debug probe is lost: %s" % reason, kind="lost"))}
 
 

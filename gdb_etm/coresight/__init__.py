@@ -1,4 +1,4 @@
-"""CoreSight components: finding them, how they are wired, and drivers for links and sinks.
+"""CoreSight components: discovery, topology, and drivers of links and sinks.
 
 - ``romtable.py``, ``components.py``: where the components are, and what they are.
 - ``topology.py``: one path from source to sink; ``vendor.py``: what a chip's maker wants written first.

@@ -1,4 +1,4 @@
-"""Registers that belong to somebody else: what is changed is remembered and put back."""
+"""Borrowed registers: changes are remembered and put back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdb_etm.registers.page import Register
 
 
 class Restoration(NamedTuple):
-    """One write that puts something back as it was found, or a wait between such writes."""
+    """One write that restores a register, or a wait between such writes."""
 
     port: AccessPort
     address: int
@@ -20,7 +20,7 @@ class Restoration(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """When a component that was told to stop takes writes to its other registers."""
+    """Status bits that show a stopped component takes writes."""
 
     register: Register
     # The bits of ``register`` that are then all 1.
@@ -41,7 +41,10 @@ class Borrowed:
         self._undo: List[Tuple[int, int]] = []
 
     def unlock(self) -> None:
-        """Open the software lock, which on some paths keeps a debugger out as well (CoreSight B2.3.10)."""
+        """Open the software lock (CoreSight B2.3.10).
+
+        On some paths it keeps a debugger out as well.
+        """
         lock = coresight.LSR.decode(self.read(coresight.LSR))
         if lock["SLI"] and lock["SLK"]:
             self.undo_by(coresight.LAR, 0)
@@ -104,7 +107,10 @@ class Borrowed:
 
 
 def runs(offsets: Iterable[int]) -> List[Tuple[int, int]]:
-    """Gather offsets into runs of adjacent words: (first offset, number of words), lowest first."""
+    """Group offsets into runs of adjacent words.
+
+    Each is (first offset, number of words), lowest first.
+    """
     result: List[Tuple[int, int]] = []
     for offset in sorted(set(offsets)):
         if result and offset == result[-1][0] + 4 * result[-1][1]:

@@ -1,4 +1,4 @@
-"""What a CoreSight component is, by data: identification registers -> kind and name.
+"""Identification of CoreSight components: registers to kind and name.
 
 Arm CoreSight Architecture Specification v3.0 (IHI 0029E), B2.2: designer and part come from PIDR, the
 type from DEVTYPE, the architecture from DEVARCH.  Part numbers are from the products' reference manuals.
@@ -25,7 +25,10 @@ _DEVTYPE_ETM = 0x13
 
 
 class ComponentKind(Enum):
-    """What a component is to a trace session; the value is for people."""
+    """Kind of a component in a trace path.
+
+    The value is for people.
+    """
 
     ROM_TABLE = "ROM table"
     ETMV4 = "ETMv4"
@@ -229,7 +232,7 @@ def read_identity(port: AccessPort, address: int) -> Optional[Identity]:
 
 
 def classify(identity: Identity) -> Tuple[ComponentKind, str]:
-    """Tell what a component is and what to call it."""
+    """Identify a component by its registers."""
     if identity.component_class == CLASS_ROM_TABLE:
         return ComponentKind.ROM_TABLE, "ROM table"
     if identity.component_class == CLASS_GENERIC:
@@ -248,20 +251,26 @@ def classify(identity: Identity) -> Tuple[ComponentKind, str]:
 
 
 def _older_unit(port: AccessPort, address: int) -> Tuple[ComponentKind, str]:
-    """Tell an ETMv3 from a PTM: both have the same DEVTYPE and no DEVARCH (IHI 0014Q, 3.5, ETMIDR)."""
+    """Distinguish an ETMv3 from a PTM by ETMIDR.
+
+    Both have the same DEVTYPE and no DEVARCH (IHI 0014Q, 3.5).
+    """
     try:
         major = etmv3_id.ETMIDR.get(port.read32(address + etmv3_id.ETMIDR.offset), "Major")
     except AccessError as error:
         if error.kind != "fault":
             raise
-        major = 0  # no power, or the OS Lock is set: another time it may tell
+        major = 0  # no power, or the OS Lock is set: it may be readable another time
     return {etmv3_id.MAJOR_ETMV3: (ComponentKind.ETMV3, "ETM"), etmv3_id.MAJOR_PFT: (ComponentKind.PTM, "PTM")}.get(
         major, _BY_DEVTYPE[_DEVTYPE_ETM]
     )
 
 
 def product(component: Component) -> Optional[str]:
-    """Name the processor that a component belongs to, such as ``"Cortex-A9"``; None where its part does not tell."""
+    """Return the processor of a component, such as ``"Cortex-A9"``, or None.
+
+    None where its part number is of no known processor.
+    """
     return _PRODUCTS.get(component.identity.part) if component.identity.designer == ARM else None
 
 

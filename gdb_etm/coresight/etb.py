@@ -93,7 +93,7 @@ class EmbeddedTraceBuffer:
         )
 
     def start(self, setup: SinkSetup = SinkSetup()) -> None:
-        """Empty the buffer and capture into it, the newest trace replacing the oldest.
+        """Empty the buffer and capture; new trace replaces the oldest.
 
         :raises CaptureError: It does not stop what it did before.
         """
@@ -101,7 +101,7 @@ class EmbeddedTraceBuffer:
         carry_out(self.steps(setup), self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
-        """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
+        """Flush and stop; the source must have stopped before.
 
         :raises CaptureError: The flush or the stop does not complete.
         """
@@ -121,7 +121,7 @@ class EmbeddedTraceBuffer:
         self.abandon()
 
     def drain(self, progress: Optional[Progress] = None) -> Drained:
-        """Read the stopped buffer, one transfer a word.  It may be read again."""
+        """Read the stopped buffer, one transfer a word; repeatable."""
         registers = self.registers
         status = etb.STS.decode(registers.read(etb.STS))
         wrapped = bool(status["Full"])
@@ -152,7 +152,7 @@ class EmbeddedTraceBuffer:
         return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
         return self.registers.restoration(etb.CTL)
 
     def release(self) -> None:

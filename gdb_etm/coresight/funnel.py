@@ -46,7 +46,7 @@ class Funnel:
         return funnel.FUNNELCONTROL.get(self.registers.read(funnel.FUNNELCONTROL), "ENS")
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
         return self.registers.restoration()
 
     def release(self) -> None:

@@ -34,7 +34,9 @@ class Deadline(NamedTuple):
         )
 
     def wait_until(self, read: Callable[[], int], done: Callable[[int], bool], late: Callable[[int], NoReturn]) -> int:
-        """Call ``read`` until ``done`` accepts its result; when the time is over, ``late`` raises.
+        """Poll ``read`` until ``done`` accepts its result.
+
+        When the time is over, ``late`` raises.
 
         At least two reads are made, however slow the access is: the first may have been early.
         """

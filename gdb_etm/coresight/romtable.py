@@ -1,7 +1,7 @@
 """Walk the ROM tables of an access port: where the components are.
 
 Arm CoreSight Architecture Specification v3.0 (IHI 0029E), D5 (class 0x1) and D7 (class 0x9).  Tables
-nest.  Power requests of entries are ignored: what is not powered faults, and is told and skipped.
+nest.  Power requests of entries are ignored: what is not powered faults, and is reported and skipped.
 """
 
 from __future__ import annotations

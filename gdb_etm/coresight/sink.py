@@ -22,7 +22,9 @@ class SinkSetup(NamedTuple):
     after_trigger: Optional[int] = None
 
     def trigger_words(self, size: int) -> int:
-        """How many 32-bit words a buffer stores after a trigger: whole formatter frames, and less than it holds.
+        """Number of 32-bit words that a buffer stores after a trigger.
+
+        Whole formatter frames, and less than the buffer holds.
 
         :param size: Of the buffer, in bytes.
         """
@@ -38,7 +40,7 @@ class Drained(NamedTuple):
     end: BufferEnd
     # Whether there was a trigger.
     triggered: bool = False
-    # Whether it had stopped, after the trigger, before it was told to.
+    # Whether it had stopped, after the trigger, by itself.
     stopped_itself: bool = False
 
 
@@ -79,10 +81,10 @@ class Sink(Protocol):
         """Return the steps that :meth:`start` makes."""
 
     def start(self, setup: SinkSetup = SinkSetup()) -> None:
-        """Empty the buffer and capture into it, the newest trace replacing the oldest."""
+        """Empty the buffer and capture; new trace replaces the oldest."""
 
     def stop(self) -> None:
-        """Flush what is on its way into the buffer and stop capturing; the source must have stopped before."""
+        """Flush and stop; the source must have stopped before."""
 
     def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer."""
@@ -94,7 +96,7 @@ class Sink(Protocol):
         """Look, without changing anything."""
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
 
     def release(self) -> None:
         """Put its registers back as they were found."""

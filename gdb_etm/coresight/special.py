@@ -1,5 +1,6 @@
-"""Registers of a halted Cortex-M that the debugger's server does not give: special-purpose ones, by DCRSR and DCRDR,
-and what its memory map has of the last fault.
+"""Special-purpose and fault registers of a halted Cortex-M.
+
+The debugger's server does not give them: they are read by DCRSR and DCRDR, and from the memory map.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), DCRSR, DCRDR, DHCSR; Armv7-M (DDI 0403E), C1.6.3.  What DCRDR
 held is put back: software may have left a word in it for a debugger.  DHCSR is read, as servers do all the time, which
@@ -48,7 +49,9 @@ class SpecialRegisters:
         return tuple((name.partition("_")[0], number) for name, number in _LIMITS)
 
     def missing(self, known: Collection[str]) -> Dict[str, int]:
-        """Read msp, psp, control, the masks and the stack limits, as far as they are not known and the core has them.
+        """Read the stack pointers, limits, control and masks not yet known.
+
+        Only those that the core has.
 
         Of a core with the Security Extension that keeps its Secure state from debuggers no limits are told: those of
         one state alone bound no stack pointer.
@@ -62,7 +65,10 @@ class SpecialRegisters:
             return {}
 
     def fault_status(self) -> Dict[str, int]:
-        """Read CFSR, which tells what faults there have been; nothing where the core has none or does not answer."""
+        """Read CFSR, the faults so far; empty without an answer.
+
+        Empty too where the core has no CFSR.
+        """
         try:
             if cortex_m.CPUID.get(self._read(cortex_m.CPUID), "ARCHITECTURE") != _MAINLINE:
                 return {}

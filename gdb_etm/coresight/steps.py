@@ -1,4 +1,6 @@
-"""One access of a plan: a write, a change of some bits, or a wait, each with its reason.
+"""Step of a plan: a write, a change or a poll.
+
+Each has its reason.
 
 Steps are values; whoever owns the registers carries them out.
 """
@@ -20,7 +22,7 @@ class RegisterWrite(NamedTuple):
     # In the component's 4 KiB block.
     offset: int
     value: int
-    # Bits that must read back as written; 0 where reading back tells nothing.
+    # Bits that must read back as written; 0 where reading back shows nothing.
     mask: int
     why: str
 
@@ -29,7 +31,7 @@ class RegisterWrite(NamedTuple):
 
 
 class RegisterChange(NamedTuple):
-    """Write some bits of a register and leave the others as they are: a read and a write."""
+    """Read-modify-write of some bits of a register."""
 
     name: str
     offset: int
@@ -69,19 +71,19 @@ Step = Union[RegisterWrite, RegisterChange, RegisterPoll]
 def write(register: Register, value: int, why: str, is_live: bool = False) -> RegisterWrite:
     """Make the step that writes a register.
 
-    :param is_live: Whether the component changes it by itself, so that reading it back tells nothing.
+    :param is_live: Whether the component changes it by itself, so that reading it back shows nothing.
     """
     return RegisterWrite(register.name, register.offset, value, 0 if is_live else register.mask, why)
 
 
 def poll(register: Register, why: str, hint: str, **fields: int) -> RegisterPoll:
-    """Make the step that waits until a register's fields have the given values."""
+    """Return a poll for a register's fields to take values."""
     mask = sum(register.fields[name].mask for name in fields)
     return RegisterPoll(register.name, register.offset, mask, register.encode(**fields) & mask, why, hint)
 
 
 def carry_out(steps: Sequence[Step], registers: Borrowed, page: Page, deadline: Deadline) -> None:
-    """Make the accesses in order; what a register held before its first write is remembered.
+    """Carry out accesses in order, keeping registers' original values.
 
     :param page: Names the fields that are waited for.
     :raises CaptureError: A wait takes too long.

@@ -1,4 +1,4 @@
-"""Trace Memory Controller with its own RAM (ETB or ETF) as a circular buffer.
+"""Trace Memory Controller with RAM (ETB, ETF) as circular buffer.
 
 Arm CoreSight Trace Memory Controller TRM (DDI 0461B), 2.2 (states, circular buffer mode), 3.2.
 """
@@ -65,7 +65,7 @@ class TraceMemoryController:
 
     @property
     def requests_sync(self) -> bool:
-        """Whether it can ask the sources for synchronisation points: by its periodic synchronisation counter."""
+        """Whether its periodic synchronisation counter can request synchronisation points."""
         return True
 
     @property
@@ -102,7 +102,7 @@ class TraceMemoryController:
         )
 
     def start(self, setup: SinkSetup = SinkSetup()) -> None:
-        """Empty the buffer and capture into it, the newest trace replacing the oldest.
+        """Empty the buffer and capture; new trace replaces the oldest.
 
         :raises CaptureError: It does not get ready.
         """
@@ -112,7 +112,7 @@ class TraceMemoryController:
         self._setup, self._stopped_itself = setup, False
 
     def stop(self) -> None:
-        """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
+        """Flush and stop; the source must have stopped before.
 
         :raises CaptureError: The flush or the stop does not complete.
         """
@@ -155,7 +155,7 @@ class TraceMemoryController:
         return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
         ready = Settled(tmc.STS, tmc.STS.encode(TMCReady=1))
         return self.registers.restoration(tmc.CTL, ready)
 

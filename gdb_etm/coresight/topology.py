@@ -2,7 +2,7 @@
 
 ROM tables say where components are, never how they are wired.  So the path is inferred as it is on usual
 chips: the trace unit of the chosen core, through every funnel (all of them have all their inputs opened,
-since which input is which cannot be known either), into the one buffer.  What cannot be inferred is told,
+since which input is which cannot be known either), into the one buffer.  What cannot be inferred is reported,
 and can be chosen.
 """
 
@@ -91,7 +91,7 @@ def trace_units(components: Sequence[Component]) -> List[Component]:
 
 
 def trace_buffers(components: Sequence[Component]) -> List[Component]:
-    """List the trace buffers that can be drained, in the order of their numbers."""
+    """List the trace buffers that can be drained, by number."""
     return [
         component
         for component in components
@@ -125,7 +125,10 @@ def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[
 
 
 def _of_core(components: Sequence[Component], units: List[Component], core: CoreLocation) -> List[Component]:
-    """Narrow the units down by what is known of the core, as far as that leaves any."""
+    """Narrow the units down by what the core is known to be.
+
+    Unless none would be left.
+    """
     if core.port is not None:
         name = core.port.name
         units = [unit for unit in units if unit.port.name == name] or units

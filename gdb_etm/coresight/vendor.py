@@ -1,4 +1,7 @@
-"""What a chip's maker wants written before there is trace, by a board profile: checked, remembered, put back."""
+"""Vendor's register writes that trace needs, from a board profile.
+
+They are checked, remembered, and put back.
+"""
 
 from __future__ import annotations
 
@@ -77,11 +80,11 @@ class Vendor:
         return written
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put back what was found, the last written first."""
+        """List the restoring writes, the last written first."""
         return [Restoration(self._port, each.address, found) for each, found in reversed(list(self._found.items()))]
 
     def release(self) -> None:
-        """Put the written bits back; the others may have been changed meanwhile, and stay."""
+        """Restore the written bits; the word's other bits stay."""
         for each, found in reversed(list(self._found.items())):
             now = self._port.read32(each.address)
             self._port.write32(each.address, now & ~each.mask | found & each.mask)

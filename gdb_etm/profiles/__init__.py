@@ -1,1 +1,4 @@
-"""What a chip's maker decided and no identification register tells: one TOML file for each chip, and who reads them."""
+"""Board profiles: one TOML file a chip, and their readers.
+
+They hold what a chip's maker decided and no identification register shows.
+"""

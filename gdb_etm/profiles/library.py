@@ -1,4 +1,6 @@
-"""Finds board profiles: those that come with the package, and the user's own, which are taken when they are named.
+"""Library of board profiles: those of the package, and the user's.
+
+The user's own are used only when they are named.
 
 A profile chooses registers to write, and a working directory may be somebody else's: what lies there decides nothing.
 """
@@ -29,7 +31,7 @@ _LONGEST = 500
 
 
 def built_in() -> Dict[str, str]:
-    """List the profiles that come with the package: their files by their names."""
+    """List the package's profiles: their files by name."""
     return {
         name[: -len(".toml")]: os.path.join(_FOLDER, name)
         for name in sorted(os.listdir(_FOLDER))
@@ -38,7 +40,7 @@ def built_in() -> Dict[str, str]:
 
 
 def own() -> Dict[str, str]:
-    """List the profiles in the working directory: their files by what they are asked for by.
+    """List the profiles in the working directory: files by requested name.
 
     That is the name, or the file where the package has a profile of that name.
     """
@@ -75,7 +77,9 @@ def load(name: str) -> Profile:
 
 
 def find(part_id: PartId) -> Optional[Profile]:
-    """Find the profile of a chip, among those of the package, by the ID in its first ROM table.
+    """Find a chip's profile by the ID in its first ROM table.
+
+    Only the package's profiles are searched.
 
     :returns: None where no profile has it.
     """
@@ -87,7 +91,9 @@ def find(part_id: PartId) -> Optional[Profile]:
 
 
 def own_lines(part_ids: Collection[PartId]) -> Iterator[str]:
-    """Tell of the user's own profiles that are of a chip, and how to have them used; none is used for that.
+    """Lines about the user's profiles of a chip, and their use.
+
+    None of them is used by itself.
 
     :param part_ids: The IDs in its first ROM tables.
     """

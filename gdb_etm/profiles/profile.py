@@ -17,7 +17,7 @@ _MOST_PORTS = 8  # of a funnel (CoreSight Trace Funnel)
 
 
 class ProfileError(EtmError):
-    """A board profile cannot be read, or is not of the chip that is there."""
+    """Board profile that cannot be read, or is of another chip."""
 
 
 class ChipId(NamedTuple):
@@ -34,7 +34,10 @@ class ChipId(NamedTuple):
 
 
 class PartId(NamedTuple):
-    """The maker and part number in the first ROM table of an access port, by which a chip is found unasked."""
+    """Part ID in an access port's first ROM table.
+
+    Maker and part number, by which a chip is identified.
+    """
 
     # JEP106: continuation code in bits 11:8, identity code in bits 6:0.
     designer: int
@@ -42,7 +45,10 @@ class PartId(NamedTuple):
 
 
 class Enable(NamedTuple):
-    """A write without which there is no trace: bits of a word, the others of which stay as they are."""
+    """Register write that trace needs.
+
+    It changes some bits of a word; the others stay as they are.
+    """
 
     address: int
     value: int
@@ -85,7 +91,9 @@ class Profile(NamedTuple):
     notes: Tuple[str, ...] = ()
 
     def funnel_inputs(self, unit: int) -> Dict[int, int]:
-        """Give the ports to open for a trace unit: masks by the funnels' addresses; others are not known.
+        """Return the funnel ports of a trace unit, as masks by address.
+
+        Funnels that the profile does not list are absent.
 
         :param unit: The trace unit's address.
         """

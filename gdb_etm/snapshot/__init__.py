@@ -1,4 +1,6 @@
-"""A capture as a folder: the ini files and dumps that Arm Development Studio and OpenCSD read too.
+"""Snapshots: a capture as a folder of ini files and dumps.
+
+Arm Development Studio and OpenCSD read them too.
 
 - ``folder.py``: the only place that opens such files: within the folder, with a bound for each size.
 - ``ini.py``: their dialect; ``devices.py``, ``trace.py``: a device's file, and which source is in which buffer.

@@ -1,4 +1,4 @@
-"""A device's file: a core with its registers and memory, or a trace source with its registers."""
+"""Device file: a core's registers and memory, or a source's registers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 # Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
 STATE_KEY = "state", "dumps"
 
-# Section of a core's file with its registers when the run began that the trace tells of; dumps of its memory at that
+# Section of a core's file with its registers when the traced run began; dumps of its memory at that
 # time are sections whose names begin with :data:`BEGIN_DUMP`.
 BEGIN = "begin"
 
@@ -116,8 +116,8 @@ def _read_dumps(
     images: List[MemoryImage] = []
     memory: List[MemoryImage] = []
     notes: List[str] = []
-    told = ini.get(STATE_KEY[0])
-    states = None if told is None else told.get(STATE_KEY[1])
+    section = ini.get(STATE_KEY[0])
+    states = None if section is None else section.get(STATE_KEY[1])
     changed = () if states is None else tuple(word.lower() for word in states.words())
     for section in ini.select(lambda name: name.startswith("dump")):
         try:

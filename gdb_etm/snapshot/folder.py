@@ -1,4 +1,4 @@
-"""The only place that opens a snapshot's files: all of them are inside its folder, and there is a bound for each size.
+"""Reader of a snapshot's files, confined to its folder, sizes bounded.
 
 A snapshot comes from somebody else.  The bounds are far above what real ones have: some dozens of devices and dumps, a
 thousand lines, a buffer of megabytes.

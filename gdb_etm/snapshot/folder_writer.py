@@ -1,4 +1,6 @@
-"""Puts a snapshot's files into a folder, all of them or none: what names them is renamed into its place at the end.
+"""Atomic writer of a snapshot's folder: all files or none.
+
+The root file is renamed into its place at the end.
 
 The files of a snapshot that is there stay until then, so that whatever goes wrong, and whenever, there is a whole
 snapshot: the old one, or the new one.  Files of other names are the user's own, and stay.
@@ -17,7 +19,7 @@ _DRAFT = "snapshot.new"
 
 
 def put_files(path: str, files: Mapping[str, bytes], replace: bool = False) -> List[str]:
-    """Write files, make sure that the disk holds them, and give ``snapshot.ini`` its name.
+    """Write files, sync them, and rename ``snapshot.ini`` into place.
 
     :param path: The folder; it is made where there is none.
     :param files: By name; none but ``snapshot.ini`` is there.

@@ -59,7 +59,7 @@ class Section(NamedTuple):
     entries: Tuple[IniEntry, ...]
 
     def get(self, key: str) -> Optional[IniEntry]:
-        """Return the entry of a key, in whatever case it is written; None when there is none.
+        """Return the entry of a key, in any case, or None.
 
         :raises SnapshotError: When the key is there twice.
         """
@@ -95,7 +95,7 @@ class IniFile(NamedTuple):
         return [section for section in self.sections if matches(section.name.lower())]
 
     def get(self, name: str) -> Optional[Section]:
-        """Return the section of a name, the first of several; None when there is none."""
+        """Return the first section of a name, or None."""
         found = self.select(name.lower().__eq__)
         return found[0] if found else None
 

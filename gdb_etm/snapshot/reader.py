@@ -29,7 +29,7 @@ _MAX_DEVICES = 1 << 10
 
 
 def read_snapshot(path: str, buffer: Optional[str] = None) -> List[RawCapture]:
-    """Read a snapshot folder: one capture for each of its trace buffers, the default buffer first.
+    """Read a snapshot: one capture a trace buffer, the default first.
 
     :param path: The folder, or the ``snapshot.ini`` in it.
     :param buffer: The name of the only buffer that is wanted.

@@ -1,4 +1,4 @@
-"""``trace.ini``: which trace source is of which core, and in which buffer."""
+"""``trace.ini``: cores and buffers of the trace sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdb_etm.snapshot.devices import Device
 from gdb_etm.snapshot.folder import Folder
 from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 
-# Keys in a buffer's section, and their value, that say that the trace unit was told to leave nothing out, and that the
+# Keys in a buffer's section, and their value: that the trace unit was programmed to leave nothing out, and that the
 # debugger changed nothing while cores were halted in between.
 OMITTED_KEY, CHANGED_KEY, NOTHING = "omitted", "changed", "nothing"
 
@@ -84,7 +84,7 @@ def _protocol(device_type: str) -> str:
 def read_buffers(
     folder: Folder, trace: IniFile, sources: Dict[str, TraceSource], wanted: Optional[str] = None
 ) -> List[RawCapture]:
-    """Read the trace buffers; one that cannot be read leaves the others, and a note.
+    """Read the trace buffers; an unreadable one leaves a note.
 
     :param sources: All trace sources by name.
     :param wanted: The name of the only one that is.
@@ -163,7 +163,7 @@ def _is_nothing(section: Section, key: str) -> bool:
 
 
 def _sources_in(trace: IniFile, sources: Dict[str, TraceSource]) -> Optional[Dict[str, Dict[str, TraceSource]]]:
-    # By the buffers' names.  None where nothing says what is where: then the trace IDs will tell.
+    # By the buffers' names.  None where nothing says what is where: then the trace IDs decide.
     sections = trace.select("source_buffers".__eq__)
     if not sections:
         return None

@@ -1,4 +1,4 @@
-"""Capture -> snapshot folder, the form that ``reader.py`` reads and OpenCSD's ``trc_pkt_lister`` decodes."""
+"""Snapshot writer: the form that ``reader.py`` and OpenCSD's ``trc_pkt_lister`` read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _PLAIN = " !$&()*+,/:<=>?@[]^{|}"
 
 
 def write_snapshot(capture: RawCapture, path: str, replace: bool = False) -> List[str]:
-    """Write a capture as a snapshot folder, all of it or nothing; the folder is made where there is none.
+    """Write a capture as a snapshot folder, all or nothing.
+
+    The folder is made where there is none.
 
     :param replace: Whether a snapshot that is there already gives way, once the new one is written.
     :returns: The paths of the files written.
@@ -77,8 +79,8 @@ def _cores(capture: RawCapture, path: str) -> Dict[str, Tuple[Core, Tuple[Memory
             if source.images:
                 raise SnapshotError("trace source %r has memory but no core to keep it with" % source.name, path)
             continue
-        begun = source.core.begin.registers if source.core.begin is not None else ()
-        for name in (source.core.name, source.core.type, *source.core.registers, *begun):
+        beginning = source.core.begin.registers if source.core.begin is not None else ()
+        for name in (source.core.name, source.core.type, *source.core.registers, *beginning):
             _check_name(name, path)
         entry = (source.core, tuple(disjoint(source.core.memory + source.images)))
         if cores.setdefault(source.core.name, entry) != entry:
@@ -124,7 +126,7 @@ def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[_Memor
 
 
 def _register_lines(section: str, registers: Mapping[str, int]) -> List[str]:
-    # Tools take a register for 32 bits wide unless told otherwise.
+    # Tools take a register for 32 bits wide unless the file says otherwise.
     lines = ["", "[%s]" % section]
     for name, value in registers.items():
         lines.append("%s%s=0x%08X" % (name.upper(), "(size:64)" if value >> 32 else "", value))
@@ -150,7 +152,7 @@ def _source_ini(source: TraceSource) -> bytes:
 
 
 def _device_type(source: TraceSource) -> str:
-    # ETMIDR, bits 11:8 and 7:4: the architecture's version, of which ETMv3 counts from 2 and PTM from 3.
+    # ETMIDR, bits 11:8 and 7:4: the architecture's version, counted from 2 for ETMv3 and from 3 for PTM.
     version = source.registers.get("ETMIDR", 0)
     major, minor = version >> 8 & 0xF, version >> 4 & 0xF
     if source.protocol == "etmv4":

@@ -1,1 +1,1 @@
-"""Sockets of this machine that only the user's own processes come in by."""
+"""Local sockets that accept only this user's processes."""

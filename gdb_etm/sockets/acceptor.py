@@ -1,6 +1,6 @@
-"""Lets clients in that speak the protocol they should, and keeps out all others.
+"""Acceptor of clients that speak the expected protocol.
 
-A client that says nothing, or begins with something else, goes; a second GDB is told that there is one.  Nothing of
+A client that says nothing, or begins with something else, goes; a second GDB gets a refusal.  Nothing of
 what a client has sent is taken from its connection before it is let in.
 """
 

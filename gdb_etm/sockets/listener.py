@@ -1,4 +1,6 @@
-"""Where this user's processes may connect: a socket in a folder of hers, or a TCP port whose peers are looked up.
+"""Private listening sockets for this user's processes.
+
+A socket in a folder of the user's, or a TCP port whose peers are looked up.
 
 Ref: unix(7), "Address format": the path of a socket has 108 bytes with the zero at its end, on BSD and macOS 104.
 """
@@ -26,7 +28,9 @@ _PAUSE_SECONDS = 0.05
 
 
 class Listener:
-    """A listening socket that lets only this user's processes in; made by the functions of this file.
+    """Listening socket that accepts only this user's processes.
+
+    Made by the functions of this file.
 
     :param listener: The socket.
     :param where: What reaches it, as GDB's ``target remote`` takes it.
@@ -50,7 +54,7 @@ class Listener:
 
     @property
     def warning(self) -> str:
-        """What the system does not do for the user's safety, as a line; empty where all is well."""
+        """Warning about protection that the system lacks; empty if none."""
         if self._is_checked:
             return ""
         return "this system does not tell who connects: every user of this machine can reach %s" % self.where
@@ -107,7 +111,7 @@ class Listener:
 
 
 def listen_privately() -> Listener:
-    """Listen where no other user comes: on a socket in a fresh folder, else on a free port.
+    """Listen in a fresh private folder, or else on a free port.
 
     :raises ConnectError: Neither can be had.
     """

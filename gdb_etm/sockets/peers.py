@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a connection on this machine.
+"""Owner of the process at a local connection's other end.
 
 Ref: unix(7), SO_PEERCRED; proc(5), /proc/net/tcp: a socket without an inode has no process any more, and the user that
 the table then names is none.
@@ -21,7 +21,7 @@ _TRIES = 3
 
 
 def can_tell(listener: socket.socket) -> bool:
-    """Tell whether the system says who connects to a listening socket.
+    """Whether the system says who connects to a listening socket.
 
     :param listener: A socket in a folder of this user's, or a TCP socket.
     """
@@ -36,9 +36,11 @@ def can_tell(listener: socket.socket) -> bool:
 
 
 def is_own(connection: socket.socket) -> bool:
-    """Tell whether a process of this very user is at the other end; of one that has ended nobody knows.
+    """Whether this user owns the process at the other end.
 
-    :param connection: Accepted by a listener of which :func:`can_tell` holds.
+    A process that has ended has no known owner.
+
+    :param connection: Accepted by a listener for which :func:`can_tell` is true.
     """
     try:
         if connection.family == socket.AF_INET:

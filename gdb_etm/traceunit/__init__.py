@@ -1,4 +1,4 @@
-"""Programming trace units: options and capabilities to a plan, and a session that captures with it.
+"""Programming of trace units: plans of register writes, and capture sessions.
 
 A plan is a pure function from what the user wants and what the unit has to an ordered list of register writes, each
 with its reason.  One loop applies it.  What a unit lacks is refused with the identification field that says so.

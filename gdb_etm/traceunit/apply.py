@@ -12,7 +12,7 @@ from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterPoll, RegisterW
 
 
 def apply(plan: Plan, port: AccessPort, base: int, deadline: Deadline) -> None:
-    """Make the plan's accesses in order, then check that every write took effect.
+    """Carry out the plan in order, then verify every write.
 
     :param base: Address of the unit's 4 KiB block.
     :param deadline: How long each poll may take.

@@ -1,4 +1,4 @@
-"""The registers of a trace session's whole path: what is planned for them, what they hold, and writing them by hand."""
+"""Registers of the whole trace path: planned, read, and written by hand."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Bench:
         return plan, planned + [PlannedPart(self.unit, session.unit.plan_enable().steps)]
 
     def has(self, part: PathPart, register: Register) -> bool:
-        """Tell whether a register of a part's page is there."""
+        """Whether a register of a part's page is there."""
         if part.page in (dwt.PAGE, dwt_v8.PAGE):
             return register.name.strip("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") in self._watchpoints(part)
         if part.role is not PartRole.UNIT:
@@ -97,12 +97,12 @@ class Bench:
         return ["", *(str(n) for n in range(number))]
 
     def registers(self, part: PathPart) -> List[Register]:
-        """List the registers that a part has, in the order of their offsets, but for a product's own."""
+        """List a part's registers by offset, without product-specific ones."""
         found = (each for each in part.page if self.has(part, each) and not each.remarks.is_own)
         return sorted(found, key=lambda each: each.offset)
 
     def values(self, part: PathPart, registers: Iterable[Register]) -> Dict[str, int]:
-        """Read registers, but for those that cannot be read or that change by being read.
+        """Read the registers that can be read without side effects.
 
         :returns: Values by name.
         """
@@ -124,7 +124,7 @@ class Bench:
         return part.registers.read(register)
 
     def write(self, part: PathPart, register: Register, value: Optional[int], fields: Mapping[str, int]) -> WriteResult:
-        """Write one register; what it held is put back when the session ends.
+        """Write one register; its old value is restored at session end.
 
         :param value: The whole value; None where ``fields`` say what changes.
         :raises CaptureError: It is not there, cannot be written, or not now; or a value does not fit.

@@ -1,4 +1,4 @@
-"""Registers written by hand: checked, put back when the session ends, and kept when the unit is programmed anew."""
+"""Registers written by hand: checked, restored, and kept in later plans."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Kept(NamedTuple):
 
 
 class ByHand:
-    """What was written by hand to a trace unit, for every plan from then on."""
+    """Writes by hand to a trace unit, for all later plans."""
 
     def __init__(self) -> None:
         self._kept: Dict[int, Kept] = {}
@@ -52,7 +52,7 @@ class ByHand:
         return list(dict.fromkeys(kept.register.name for kept in self._kept.values()))
 
     def keep(self, kept: Kept) -> None:
-        """Keep what was written, beside what was written of the same word before."""
+        """Keep a write, merged with earlier ones to the same word."""
         old = self._kept.get(kept.offset, kept)
         value = old.value & ~kept.mask | kept.value & kept.mask
         self._kept[kept.offset] = kept._replace(
@@ -69,7 +69,7 @@ class ByHand:
         return names
 
     def over(self, plan: Plan) -> Plan:
-        """Put what is kept in the place of what a plan writes, or after it."""
+        """Merge what is kept into a plan: replace, or append."""
         if not self._kept:
             return plan
         steps: List[Step] = []
@@ -126,10 +126,13 @@ def checked(register: Register, value: int) -> int:
 
 
 def is_newer(since: Optional[Version], version: Version) -> bool:
-    """Tell whether something came later than a unit; versions of another architecture say nothing of it."""
+    """Whether something is newer than a unit's version.
+
+    Versions of another architecture do not compare.
+    """
     return since is not None and since[0] == version[0] and since > version
 
 
 def words_of(register: Register, value: int) -> List[Tuple[int, int]]:
-    """Split a register's value into its words: (shift, value), the low one first."""
+    """Split a register's value into (shift, word), low word first."""
     return [(shift, value >> shift & 0xFFFFFFFF) for shift in range(0, register.width, 32)]

@@ -1,4 +1,4 @@
-"""Comparators of a Cortex-M's DWT in the service of its trace unit: they only tell it that they match.
+"""DWT comparators whose matches drive inputs of the trace unit.
 
 DDI 0403E, C1.8 (Armv7-M: aligned blocks whose sizes are powers of two); DDI 0553, B14 (Armv8-M: single addresses).
 """
@@ -33,7 +33,7 @@ class MatchTarget(NamedTuple):
     """What a comparator is to match."""
 
     first: int
-    # In bytes: a power of two, of which the address is a multiple.
+    # In bytes: a power of two; the address is a multiple of it.
     size: int
     why: str
     access: AccessType = AccessType.EITHER
@@ -94,7 +94,7 @@ class DwtComparators(NamedTuple):
 
         :param number: Which one.
         """
-        told = "tell the trace unit of it"
+        why = "tell the trace unit of it"
         if self.is_v8:
             function: Register = dwt_v8.DWT_FUNCTION[number]
             size = 1 if not block.is_data else block.size.bit_length() - 1
@@ -103,7 +103,7 @@ class DwtComparators(NamedTuple):
             yield RegisterWrite(function.name, function.offset, 0, mask, "not used while it is programmed")
             yield _write(dwt.DWT_COMP[number], block.first, block.why)
             value = function.encode(MATCH=match, DATAVSIZE=size)
-            yield RegisterWrite(function.name, function.offset, value, mask, told)
+            yield RegisterWrite(function.name, function.offset, value, mask, why)
             return
         function, action = dwt.DWT_FUNCTION[number], dwt.FUNCTION_INSTRUCTION
         if block.is_data:
@@ -112,11 +112,11 @@ class DwtComparators(NamedTuple):
         yield RegisterWrite(function.name, function.offset, 0, mask, "not used while it is programmed")
         yield _write(dwt.DWT_COMP[number], block.first, block.why)
         yield _write(dwt.DWT_MASK[number], block.size.bit_length() - 1, block.why)
-        yield RegisterWrite(function.name, function.offset, action, mask, told)
+        yield RegisterWrite(function.name, function.offset, action, mask, why)
 
 
 def comparators_of(registers: Mapping[str, int], inputs: int) -> DwtComparators:
-    """Find out which comparators of a DWT are free and drive an input of the trace unit.
+    """Find the free DWT comparators that drive the unit's inputs.
 
     :param registers: DWT_CTRL, DWT_FUNCTIONn, and of an Armv7-M DWT_MASKn with the most it takes; empty without a DWT.
     :param inputs: How many inputs the trace unit has for them.
@@ -135,7 +135,10 @@ def comparators_of(registers: Mapping[str, int], inputs: int) -> DwtComparators:
 
 
 def past(pair: AddressRange) -> int:
-    """Return the address just past a range, whose last address may be an instruction's first byte."""
+    """Return the address after a range.
+
+    Its last address may be an instruction's first byte.
+    """
     return min((pair.last | 1) + 1, 0xFFFFFFFF)
 
 

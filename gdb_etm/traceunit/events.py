@@ -1,4 +1,4 @@
-"""What a trace unit can wait for, and what it does then, in no unit's terms.
+"""Events and actions of trace units, independent of the architecture.
 
 An event is true in some clock cycles and false in others.  ``&``, ``|`` and ``~`` join events; a rule says what happens
 when one is true.  Which comparator, selector or event field that takes is the plan's business.
@@ -58,7 +58,7 @@ class DataValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Executed(Event):
-    """The instruction at an address is executed, or fetched into the pipeline and thrown away again."""
+    """Instruction at an address, executed or fetched speculatively."""
 
     address: int
 
@@ -78,7 +78,7 @@ class ExecutedIn(Event):
 
 @dataclass(frozen=True)
 class Accessed(Event):
-    """Data at an address, or anywhere in a range, is loaded or stored."""
+    """Load or store of an address, or of a range."""
 
     # Of a single address both ends are that.
     where: AddressRange
@@ -93,7 +93,10 @@ class Accessed(Event):
 
 @dataclass(frozen=True)
 class Watched(Event):
-    """A comparator of the processor matches: of a Cortex-M's DWT, as somebody else has programmed it."""
+    """Match of a processor's comparator that somebody else programmed.
+
+    A Cortex-M's DWT has them.
+    """
 
     number: int
 
@@ -153,7 +156,9 @@ class Input(Event):
 
 @dataclass(frozen=True)
 class Committed(Event):
-    """One of some instructions or accesses has really been executed, nothing thrown away: a single-shot control.
+    """Real execution of an instruction or access: a single-shot control.
+
+    One of those given; speculative execution does not count.
 
     Its members are :class:`Executed`, :class:`ExecutedIn`, :class:`Accessed`, or all of them :class:`Watched`.
     """
@@ -214,7 +219,7 @@ class Or(Event):
 
 @dataclass(frozen=True)
 class Trigger:
-    """Have the trace buffer stop when it has stored as much more as :attr:`TraceOptions.trigger_position` says."""
+    """Action: stop the buffer, :attr:`TraceOptions.trigger_position` percent after the event."""
 
     def __str__(self) -> str:
         return "trigger"
@@ -238,7 +243,10 @@ class StopTracing:
 
 @dataclass(frozen=True)
 class Trace:
-    """Trace only while the event is so; of several such rules any suffices."""
+    """Action: trace only while the event holds.
+
+    Of several such rules any suffices.
+    """
 
     def __str__(self) -> str:
         return "trace"
@@ -277,7 +285,7 @@ class Timestamp:
 
 @dataclass(frozen=True)
 class Count:
-    """Let a counter go down by one, in each cycle in which the event is so."""
+    """Action: decrement a counter in each cycle of the event."""
 
     counter: int
 
@@ -297,7 +305,10 @@ class Reload:
 
 @dataclass(frozen=True)
 class NextState:
-    """Take the sequencer from a state to another, if it is in the first."""
+    """Action: move the sequencer from one state to another.
+
+    Nothing happens in other states.
+    """
 
     source: int
     # A neighbour of it; in an ETMv3 or a PTM any other state.
@@ -332,7 +343,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Counter:
-    """How a counter begins and goes on; what it counts are the rules that :class:`Count`.
+    """Counter: its first value and reload; rules :class:`Count` decrement it.
 
     :param number: Which one, from 0.
     :param value: Where it begins, 0 to 65535: so many counts later it is at zero.
@@ -370,7 +381,7 @@ class Counter:
 
 
 def members(event: Event) -> Tuple[Event, ...]:
-    """List the events that an event is joined of, itself if it is not: what ``and``, ``or`` and ``not`` join."""
+    """List the operands of ``and``, ``or`` and ``not``, else the event."""
     if isinstance(event, (And, Or)):
         return members(event.first) + members(event.second)
     if isinstance(event, Not):

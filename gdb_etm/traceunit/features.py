@@ -1,4 +1,4 @@
-"""What a trace unit has, in words, each with the identification fields that say so."""
+"""Features of a trace unit, with the identification fields that prove them."""
 
 from __future__ import annotations
 

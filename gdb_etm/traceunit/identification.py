@@ -1,4 +1,4 @@
-"""Identification registers of a trace unit, whatever its architecture: read, and asked by field name."""
+"""Identification registers of any trace unit, read by field name."""
 
 from __future__ import annotations
 

@@ -19,16 +19,16 @@ class Management(NamedTuple):
     power_request: str
     # Reading it clears ``power_loss``.
     power_status: Register
-    # The field of ``power_status`` that tells of power.
+    # The field of ``power_status`` that shows power.
     power: str
-    # The field of ``power_status`` that tells of a loss of power.
+    # The field of ``power_status`` that shows a loss of power.
     power_loss: str
     # The OS Lock, which 0 opens.
     lock_access: Register
     # What closes it.
     lock_key: int
     lock_status: Register
-    # The field of ``lock_status`` that tells whether it is closed.
+    # The field of ``lock_status`` that shows whether it is closed.
     locked: str
     # The fields of ``lock_status`` that are all 0 where there is no OS Lock.
     lock_models: Tuple[str, ...]

@@ -33,11 +33,11 @@ __all__ = ["AddressRange", "Conditionals", "DataTrace", "ExceptionTrace", "Excep
 
 
 class ExceptionTrace(Enum):
-    """What of exceptions is traced, beside what addresses, start and stop points choose."""
+    """Tracing of exceptions, beside addresses and start and stop points."""
 
-    # Handlers are code like any other; an exception is told if what ran just before it was traced.
+    # Handlers are code like any other; an exception is traced if what ran just before it was.
     AS_OTHERS = "as others"
-    # The same, and resets and system errors are told even where nothing around them is traced.
+    # The same, and resets and system errors are traced even where nothing around them is.
     ON = "on"
     # Nothing that handlers run.
     OFF = "off"
@@ -68,7 +68,7 @@ class DataTrace(Enum):
 
 
 class Conditionals(Enum):
-    """Of which conditional instructions that are no branches it is traced whether their condition held."""
+    """Conditional instructions whose outcome is traced; branches always are."""
 
     OFF = "off"
     LOADS = "loads"
@@ -136,7 +136,7 @@ class TraceOptions:
     start_at: Tuple[int, ...] = ()
     # Trace no more from the instruction at one of these addresses on, until the next of ``start_at``.
     stop_at: Tuple[int, ...] = ()
-    # Whether exception handlers are traced, where the unit tells them from other code.
+    # Whether exception handlers are traced, where the unit distinguishes them from other code.
     exceptions: ExceptionTrace = ExceptionTrace.AS_OTHERS
     # Trace Secure code.
     secure: bool = True

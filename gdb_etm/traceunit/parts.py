@@ -1,4 +1,4 @@
-"""The components on the way from the processor to the buffer, each with its registers, and what is planned for them.
+"""Parts of the trace path: components with registers and plans.
 
 Parts are for looking: who drives a component owns its registers.
 """
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
 
 
 def compare(planned: Sequence[PlannedPart]) -> Comparison:
-    """Read what a plan would write, and tell what differs; what the hardware changes by itself is left out.
+    """Compare the registers with a plan, but for volatile fields.
 
     :raises AccessError: A component does not answer.
     """

@@ -1,4 +1,4 @@
-"""A plan: the register accesses that program a trace unit, each with its reason.
+"""Plan: register accesses that program a trace unit, with reasons.
 
 Plans are values.  They print, compare and test without hardware; apply.py carries them out.
 """
@@ -14,7 +14,7 @@ __all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "T
 
 
 class Taken(NamedTuple):
-    """A comparator, or a pair of them, that a filter or an event takes."""
+    """Comparator or pair that a filter or event takes."""
 
     # What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"``, ``"context"`` or ``"event"``.
     use: str
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 
 
 def suitable_sync_bytes(buffer_bytes: int) -> int:
-    """Return how many bytes of trace should lie between two synchronisation points in a circular buffer.
+    """Return the synchronisation period that suits a circular buffer, in bytes.
 
     An eighth of it, so that at least four whole periods remain after the formatter's share and a late one.
     """

@@ -34,7 +34,7 @@ def without(ranges: Sequence[AddressRange], holes: Sequence[AddressRange]) -> Li
 def packed(
     ranges: Sequence[AddressRange], holes: Sequence[AddressRange]
 ) -> Tuple[List[AddressRange], List[AddressRange]]:
-    """Say what to include and what to exclude, in as few ranges as there can be.
+    """Return the fewest ranges to include and to exclude.
 
     :param ranges: What is wanted; empty for everything.
     :param holes: What of that is not.
@@ -49,7 +49,7 @@ def packed(
 
 
 def blocks(first: int, end: int, largest: int) -> List[AddressRange]:
-    """Cut a range into aligned blocks whose sizes are powers of two, as few as there can be.
+    """Split a range into the fewest aligned power-of-two blocks.
 
     :param first: Its first address.
     :param end: The address just past it.

@@ -1,4 +1,4 @@
-"""Capturing trace: source, links and sink of one path worked in the right order.
+"""Trace session: source, links and sink of one path, in order.
 
 The sink starts before the source, or the source would fill up and never become idle again; the source
 stops before the sink for the same reason (IHI 0064, 4.3.4: the poll of IDLE might never complete).
@@ -27,7 +27,7 @@ from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionState, SessionStatus
 from gdb_etm.traceunit.unit import TraceUnit
 
-# An ETMv4 tells of a trigger on the trace bus, an ETB of the ETM generations before listens to a wire.
+# An ETMv4 sends a trigger on the trace bus; an ETB of earlier generations listens to a wire.
 _DEAF = (
     "an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"
     " (only a TMC surely does)"
@@ -35,7 +35,7 @@ _DEAF = (
 
 
 class TraceSession:
-    """The trace hardware of one core while we use it; :meth:`attach` first, :meth:`close` last.
+    """Trace hardware of one core; :meth:`attach` first, :meth:`close` last.
 
     Every method may be left by KeyboardInterrupt at any time: the next :meth:`start`, :meth:`stop` or
     :meth:`drain` puts things in order.
@@ -114,7 +114,9 @@ class TraceSession:
         return plan
 
     def program(self, options: TraceOptions = TraceOptions()) -> Plan:
-        """Program the unit and leave it and the buffer off; what the buffer holds is lost.
+        """Program the unit, leaving unit and buffer off.
+
+        What the buffer holds is lost.
 
         :returns: The plan that was carried out.
         :raises UnsupportedError: The unit lacks what the options ask for; nothing was changed.
@@ -159,7 +161,9 @@ class TraceSession:
             link.start()
 
     def restart(self) -> None:
-        """Trace into an empty buffer whatever state the hardware is in; what the buffer holds is lost.
+        """Restart the trace with an empty buffer, from any state.
+
+        What the buffer holds is lost.
 
         The unit is programmed as before, or to trace everything.
 
@@ -185,7 +189,7 @@ class TraceSession:
 
     @property
     def notes(self) -> Tuple[str, ...]:
-        """What the user should know about what is being traced, one line each."""
+        """Notes for the user about this trace, one line each."""
         notes = self.unit.notes + (() if self.plan is None else self.plan.notes)
         if self.sync_bytes and self.sink.size // self.sync_bytes < 4:
             words = (
@@ -268,7 +272,9 @@ class TraceSession:
         )
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put the hardware back as it was found, in order, for when we cannot do so ourselves.
+        """List the writes that restore the hardware, in order.
+
+        For when this session cannot make them itself.
 
         DEMCR is left out: a debugger that ends sets it itself, and it holds more than our bit.
         """
@@ -303,7 +309,7 @@ class TraceSession:
         self.sink.start(self._setup)
 
     def _silence(self) -> None:
-        # Whatever went wrong is being told already; the state must be one that start() can begin from.
+        # Another error is being reported already; the state must be one that start() can begin from.
         for quiet in (self.unit.disable, self.sink.abandon):
             try:
                 quiet()
@@ -330,7 +336,10 @@ class TraceSession:
         return first
 
     def _enable_trace(self) -> None:
-        """Set DEMCR.TRCENA, without which an Armv7-M trace unit may not even answer (IHI 0064, 3.5.2)."""
+        """Set DEMCR.TRCENA (IHI 0064, 3.5.2).
+
+        Without it an Armv7-M trace unit may not even answer.
+        """
         if self._scs is None:
             return
         value = self._scs.read(cortex_m.DEMCR)

@@ -1,4 +1,4 @@
-"""A trace unit on the target: what the drivers of all architectures share.
+"""Base driver of a trace unit, for all architectures.
 
 Power, OS Lock, claim tags and authentication work alike in all of them: IHI 0014Q, 3.5 and 3.8.3; IHI 0035B, 3.16 and
 3.17; IHI 0064, 3.3, 3.4.2, 7.3.15, 7.3.50 and 7.3.52.
@@ -135,11 +135,13 @@ class TraceUnit(ABC):
 
     @property
     def power_loss(self) -> str:
-        """The register field that tells of a loss of power."""
+        """Name of the register field that shows a loss of power."""
         return "%s.%s" % (self.management.power_status.name, self.management.power_loss)
 
     def regain(self) -> bool:
-        """Make it ours again if it lost its power since it was enabled (IHI 0014Q, 3.5.60; IHI 0064, 3.3, 7.3.52).
+        """Retake the unit if it lost power after it was enabled.
+
+        IHI 0014Q, 3.5.60; IHI 0064, 3.3, 7.3.52.
 
         :returns: Whether it did: what it was programmed with is lost then, and what it traced afterwards.
         :raises CaptureError: It stays without power or locked, or software on the target uses it now.
@@ -163,7 +165,7 @@ class TraceUnit(ABC):
         """Read a register's whole value; what reading clears is kept in mind."""
 
     def write_by_hand(self, register: Register, value: int) -> None:
-        """Write a register that nobody planned; what it held is put back on release.
+        """Write an unplanned register; its old value is restored on release.
 
         :raises CaptureError: The unit must not be written at the moment, or the session holds it by that register.
         """
@@ -181,7 +183,7 @@ class TraceUnit(ABC):
         """
 
     def ensure(self, plan: Plan) -> None:
-        """Program it again if it lost what ``plan`` wrote, as by a reset of the chip.
+        """Program it again if it lost the plan, as by a reset.
 
         :raises CaptureError: It has no power, or does not take a value, or a watchpoint took a comparator of the DWT.
         """
@@ -237,7 +239,7 @@ class TraceUnit(ABC):
 
     @abstractmethod
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
 
     @abstractmethod
     def release(self) -> None:
@@ -250,7 +252,7 @@ class TraceUnit(ABC):
 
     @abstractmethod
     def _identify(self) -> None:
-        """See that it is of this kind, and read its authentication status at least."""
+        """Check its kind and read at least its authentication status."""
 
     @abstractmethod
     def _probe(self) -> None:
@@ -258,7 +260,7 @@ class TraceUnit(ABC):
 
     @abstractmethod
     def _is_idle(self) -> bool:
-        """Tell whether all trace has left it, so that it takes writes."""
+        """Whether all trace has left it, so that it takes writes."""
 
     @abstractmethod
     def _write_by_hand(self, register: Register, value: int) -> None:
@@ -266,14 +268,14 @@ class TraceUnit(ABC):
 
     @abstractmethod
     def _mend(self, plan: Plan) -> None:
-        """Program what differs from a plan; it has power, and its locks are open."""
+        """Program the differences from a plan; it is powered and unlocked."""
 
     def _tells_power(self) -> bool:
-        """Tell whether its power status means anything."""
+        """Whether its power status means anything."""
         return True
 
     def _is_locked(self, status: int) -> bool:
-        """Tell whether the OS Lock is closed."""
+        """Whether the OS Lock is closed."""
         return bool(self.management.lock_status.get(status, self.management.locked))
 
     def _take_again(self) -> None:

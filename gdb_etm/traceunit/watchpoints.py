@@ -26,7 +26,7 @@ class Watchpoints:
         self._deadline = deadline
 
     def probe(self) -> Dict[str, int]:
-        """Read what comparators there are, which are free, and how much they can mask.
+        """Read the number of comparators, free ones and mask widths.
 
         :returns: The registers by name, those of the masks with the most they take.
         """
@@ -46,7 +46,7 @@ class Watchpoints:
         return values
 
     def take(self, plan: Plan) -> None:
-        """Remember what a plan's comparators hold; those that the last plan had go back to what they were."""
+        """Remember the plan's comparators; restore those of the last plan."""
         if self._registers is not None:
             self._registers.remember(write.offset for write in plan.dwt)
             for step in self._registers.restoration():
@@ -73,7 +73,7 @@ class Watchpoints:
                     )
 
     def differ(self, plan: Plan) -> bool:
-        """Tell whether they hold something else than a plan wrote."""
+        """Whether they differ from what a plan wrote."""
         registers = self._registers
         return registers is not None and bool(differences(Plan(plan.dwt), registers.port, registers.base))
 

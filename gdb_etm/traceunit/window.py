@@ -36,7 +36,7 @@ from gdb_etm.traceunit.options import TraceOptions
 
 
 class WindowRules(NamedTuple):
-    """Rules, without those that start and stop the trace: these are told as :attr:`view`."""
+    """Rules without starts and stops, which become :attr:`view`."""
 
     rules: Tuple[Rule, ...] = ()
     counters: Tuple[Counter, ...] = ()

@@ -1,6 +1,6 @@
-"""Programming an ETMv3 (IHI 0014Q) or a PTM (IHI 0035B): options and capabilities to register writes.
+"""Plans and drivers for ETMv3 (IHI 0014Q) and PTM (IHI 0035B).
 
-- ``capabilities.py``: what a unit has; ``probe.py`` finds what only a write can tell.
+- ``capabilities.py``: what a unit has; ``probe.py`` finds what only a write can show.
 - ``plan.py``: what the plans of both share; ``etmv3.py`` and ``ptm.py`` are the whole plans.
 - ``filter.py``, ``condition.py``: which instructions are traced, and under which condition at all (TraceEnable).
 - ``comparators.py``: which address comparator does what.

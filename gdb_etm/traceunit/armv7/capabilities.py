@@ -1,6 +1,6 @@
-"""What an ETMv3 or a PTM has, by the names of its registers' fields.
+"""Capabilities of an ETMv3 or PTM, by register field names.
 
-IHI 0014Q, 3.5 (ETMCCR, ETMSCR, ETMCCER) and A.2: what those do not tell is told by which bits of ETMCR can be set.
+IHI 0014Q, 3.5 (ETMCCR, ETMSCR, ETMCCER) and A.2: what those do not show, the writable bits of ETMCR show.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Armv7Capabilities(Identification):
     options: Tuple[str, ...]
 
     def require(self, name: str, feature: str) -> None:
-        """Refuse a feature whose field is 0, or cannot be written if it is one of ETMCR.
+        """Refuse a feature whose field is 0 or cannot be written.
+
+        Fields of ETMCR are those that were probed by writing.
 
         :raises UnsupportedError: It is.
         """
@@ -46,7 +48,10 @@ class Armv7Capabilities(Identification):
 
     @property
     def probe_bits(self) -> int:
-        """Those of :attr:`option_bits` that only a write can tell the presence of, and that do no harm when set."""
+        """Those of :attr:`option_bits` whose presence only a write shows.
+
+        Setting them does no harm.
+        """
         known = (self.control.fields[name] for name in ("Stall", "SuppressData") if name in self.control.fields)
         return self.option_bits & ~sum(field.mask for field in known)
 
@@ -88,7 +93,7 @@ class Armv7Capabilities(Identification):
 
     @property
     def fixed_sync_bytes(self) -> Optional[int]:
-        """Bytes between synchronisation points where that cannot be chosen; None where it can."""
+        """Fixed bytes between synchronisation points; None where the period is writable."""
         period = self.field("ETMSYNCFR.Frequency")
         return None if period == SYNC_PROBE else period
 

@@ -55,7 +55,7 @@ class Allotted(NamedTuple):
     # Mask of the single comparators that start the trace, of the unit's own or of the DWT's.
     start: int = 0
     stop: int = 0
-    # Which resources tell of the events.
+    # Numbers of the resources that the events drive.
     numbers: Dict[Event, int] = {}
     # Comparators of the DWT that match where something is traced, or is not.
     watching: Tuple[int, ...] = ()

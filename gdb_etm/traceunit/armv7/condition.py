@@ -1,4 +1,4 @@
-"""Under which condition an ETMv3 or a PTM traces at all: the enabling event of TraceEnable.
+"""Enabling event of TraceEnable in an ETMv3 or PTM.
 
 IHI 0014Q, 3.5 (ETMTEEVR) and table 3-9 (resources).  An event has two resources, so two conditions are the most.
 """
@@ -49,7 +49,7 @@ def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others:
     """Find the event for what options say of security states and contexts.
 
     :param others: Context IDs that have a comparator for other reasons.
-    :raises UnsupportedError: The unit cannot tell what is asked for, or an event has too few resources for it.
+    :raises UnsupportedError: The unit lacks the condition, or resources for its event.
     """
     if options.exceptions is not ExceptionTrace.AS_OTHERS:
         raise UnsupportedError(

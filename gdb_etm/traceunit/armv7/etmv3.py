@@ -1,4 +1,4 @@
-"""Options and capabilities of an ETMv3 -> the register writes that program it.
+"""Plan for an ETMv3: options and capabilities to register writes.
 
 IHI 0014Q: the procedure is 3.4.3, the registers 3.5.  After reset most registers hold an unknown value, so every
 register that the unit has is written, used or not.

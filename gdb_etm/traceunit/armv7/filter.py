@@ -1,4 +1,6 @@
-"""What an ETMv3 or a PTM traces, by its own address comparators or by those of the processor's DWT, and what events do.
+"""Filters and event resources of an ETMv3 or PTM.
+
+Addresses take the unit's own comparators, or those of the processor's DWT.
 
 IHI 0014Q, 2.7 (address comparators) and 3.5; IHI 0035B, 3.4.3.  What is traced (TraceEnable) is decided by an event,
 a list of address ranges, to include or to exclude, and a start/stop block.  A Cortex-M's unit has no comparators, so
@@ -26,7 +28,7 @@ from gdb_etm.traceunit.window import Window
 
 
 class FilterWrites(NamedTuple):
-    """The writes that make a unit trace, and do, what is asked for."""
+    """Register writes for the filters and for the events' actions."""
 
     writes: Tuple[RegisterWrite, ...]
     # Numbers of the pairs of comparators, from 0, whose loads and stores are traced.
@@ -38,7 +40,7 @@ class FilterWrites(NamedTuple):
     taken: Tuple[Taken, ...] = ()
     # Numbers of the pairs whose loads and stores are not.
     data_exclude: Tuple[int, ...] = ()
-    # Writes of what events use, each of which takes the place of one that would still it.
+    # Writes for events; each replaces one that would disable the resource.
     uses: Tuple[RegisterWrite, ...] = ()
 
 

@@ -1,4 +1,6 @@
-"""What plans for ETMv3 and PTM share: the programming bit, checks, synchronisation, resources that are not used.
+"""Shared parts of plans for ETMv3 and PTM.
+
+The programming bit, checks, synchronisation, and resources that are not used.
 
 IHI 0014Q, 3.4.3 (use of the programming bit) and 3.5; IHI 0035B, 3.16.
 """
@@ -34,7 +36,7 @@ def plan_enable() -> Plan:
 
 
 def plan_disable() -> Plan:
-    """Plan the stop of a unit; when it is carried out, all trace has left the unit."""
+    """Plan the stop; afterwards all trace has left the unit."""
     return Plan(
         (
             _change("Prog", 1, "the trace unit may trace no more"),
@@ -44,7 +46,7 @@ def plan_disable() -> Plan:
 
 
 def disable_steps() -> Tuple[Step, ...]:
-    """Return the steps that let a unit take writes, whatever state it is in."""
+    """Return the steps that make any unit accept writes."""
     return (
         _change("PowerDown", 0, "its clocks run"),
         # No other bit may change together with it (3.4.3).
@@ -54,7 +56,7 @@ def disable_steps() -> Tuple[Step, ...]:
 
 
 def write(register: Register, value: int, why: str, capabilities: Armv7Capabilities) -> RegisterWrite:
-    """Write a register, of which many cannot be read in old units."""
+    """Return the write of a register; old units cannot read many back."""
     return RegisterWrite(register.name, register.offset, value, register.mask if capabilities.are_readable else 0, why)
 
 
@@ -128,7 +130,10 @@ def sync_bytes(options: TraceOptions, capabilities: Armv7Capabilities, buffer_by
 
 
 def control(options: TraceOptions, capabilities: Armv7Capabilities, **more: int) -> RegisterWrite:
-    """Write the main control register: still disabled, with the options, and the rest as it was found."""
+    """Write the main control register: options set, still disabled.
+
+    Its other fields stay as they were found.
+    """
     register = capabilities.control
     found = capabilities.registers.get(register.name, 0) & ~capabilities.option_bits
     fields = dict(
@@ -162,7 +167,7 @@ def control(options: TraceOptions, capabilities: Armv7Capabilities, **more: int)
 
 
 def common_writes(sync: int, options: TraceOptions, capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:
-    """Write what is the same in every plan: trace ID, period, events that do not happen."""
+    """Write the common registers: trace ID, period, events that never happen."""
     yield write(etmv3.ETMTRACEIDR, etmv3.ETMTRACEIDR.encode(TraceID=options.trace_id), "trace ID", capabilities)
     if capabilities.fixed_sync_bytes is None:
         yield write(etmv3.ETMSYNCFR, sync, "synchronise every %d bytes" % sync, capabilities)
@@ -179,7 +184,9 @@ def common_writes(sync: int, options: TraceOptions, capabilities: Armv7Capabilit
 
 
 def unused_resources(capabilities: Armv7Capabilities, used_contexts: int = 0) -> Iterator[RegisterWrite]:
-    """Still counters, sequencer, outputs and context comparators: what they hold is not known after a reset.
+    """Disable unused counters, sequencer, outputs and context comparators.
+
+    What they hold is unknown after a reset.
 
     :param used_contexts: How many Context ID comparators have a use; they are the first.
     """
@@ -248,6 +255,6 @@ def _poll(value: int, why: str, hint: str) -> RegisterPoll:
 
 
 def marks(options: TraceOptions) -> Tuple[Tuple[int, str], ...]:
-    """Say what the trigger in the trace means, which decoders call event 0."""
+    """Name the trigger in the trace, which is event 0."""
     texts = dict.fromkeys(rule.text or str(rule.when) for rule in options.rules if isinstance(rule.do, Trigger))
     return ((0, "trigger at " + " or ".join(texts)),) if texts else ()

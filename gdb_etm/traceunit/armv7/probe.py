@@ -1,4 +1,6 @@
-"""Find out what identification registers do not tell: write to a stopped ETMv3 or PTM, and look what stays.
+"""Probe of a stopped ETMv3 or PTM by writing registers.
+
+It finds what the identification registers do not show.
 
 IHI 0014Q, A.2 and 3.5 (ETMFFLR, ETMSYNCFR).  What is written is put back at once.
 """
@@ -21,7 +23,7 @@ _WITH_POWER_STATUS = 3
 
 
 def tells_power(read: Callable[[Register], int]) -> bool:
-    """Tell whether ETMPDSR means anything: units before ETMv3.3 have none, and it reads as zero.
+    """Whether ETMPDSR is valid: it reads zero before ETMv3.3.
 
     :param read: Reads a register of the unit.
     :raises AccessError: It does not answer, though nothing says that it has no power.
@@ -36,7 +38,7 @@ def tells_power(read: Callable[[Register], int]) -> bool:
 
 
 def probe_unit(registers: Borrowed, kind: Type[Armv7Capabilities]) -> Dict[str, int]:
-    """Read what a unit has; it must be stopped by its programming bit.
+    """Probe a unit that is stopped by its programming bit.
 
     :param kind: Which unit it is.
     :returns: The registers that capabilities are made of, by name.

@@ -1,4 +1,4 @@
-"""Options and capabilities of a PTM -> the register writes that program it.
+"""Plan for a PTM: options and capabilities to register writes.
 
 IHI 0035B, 3.16.  After reset most registers hold an unknown value, so every
 register that the unit has is written, used or not.

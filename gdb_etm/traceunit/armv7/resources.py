@@ -1,4 +1,6 @@
-"""What an ETMv3 or a PTM does when events happen: trigger, outputs, timestamps, counters, the sequencer.
+"""Event resources of an ETMv3 or PTM.
+
+Trigger, outputs, timestamps, counters and the sequencer.
 
 IHI 0014Q, 2.9 (counters), 2.10 (sequencer), 3.5; IHI 0035B, 3.5 and 3.16.  Counters and states are numbered from 0
 here, and from 1 in the registers' names.
@@ -77,9 +79,9 @@ class Armv7Resources:
     """Gives events their resources, and rules their registers.
 
     :param wanted: The rules.
-    :param compared: Resources of what comparators tell of.
+    :param compared: Resource numbers of events that comparators match.
     :param contexts: The Context IDs that have a comparator, in their order.
-    :raises UnsupportedError: The unit has too few resources, or cannot tell what is asked for.
+    :raises UnsupportedError: The unit has too few resources, or no resource for an event.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Armv7Resources:
     def value(self, event: Event, register: Register) -> int:
         """Encode an event.
 
-        :raises UnsupportedError: The unit cannot tell it.
+        :raises UnsupportedError: The unit has no resource for it.
         """
         return event_value(event, self._number, register.name)
 
@@ -125,7 +127,7 @@ class Armv7Resources:
         if machines:
             yield self._write(comparators.ETMVMIDCVR, machines[0], "VMID 0x%x" % machines[0])
 
-    # Which resource tells of what.
+    # The resource of each event.
 
     def _number(self, event: Event) -> int:
         unit = self._unit
@@ -295,7 +297,7 @@ def _check_reduced(counter: Counter, counts: Sequence[Event], reloads: Sequence[
 
 
 def with_uses(steps: Sequence[RegisterWrite], uses: Sequence[RegisterWrite]) -> Iterator[RegisterWrite]:
-    """Put the writes of what has a use in the place of those that would still it."""
+    """Replace the writes of unused resources by those with a use."""
     used = {each.name: each for each in uses}
     known = {each.name for each in steps}
     yield from (used.get(each.name, each) for each in steps)

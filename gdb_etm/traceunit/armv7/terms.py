@@ -1,4 +1,4 @@
-"""An event of an ETMv3 or a PTM: two resources and a function of them.
+"""Event fields of an ETMv3 or PTM: function of two resources.
 
 IHI 0014Q, 3.5, "Defining events" and "Resource identification"; IHI 0035B, 3.6.
 """
@@ -11,7 +11,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.traceunit.events import And, Constant, Event, Not, Or
 
-# Gives the number of the resource that tells of an event which is not joined of others.
+# Returns the resource number of an event without operands.
 Number = Callable[[Event], int]
 
 _FUNCTIONS: Dict[int, Callable[[bool, bool], bool]] = {

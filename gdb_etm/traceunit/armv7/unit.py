@@ -1,4 +1,4 @@
-"""An ETMv3 or a PTM on the target: attach, program, enable, disable, release.
+"""Drivers of ETMv3 and PTM: attach, program, enable, disable, release.
 
 IHI 0014Q: programming bit 3.4.3, registers 3.5, OS Lock 3.8.3; IHI 0035B: the same in 3.16 and 3.17.
 """
@@ -84,7 +84,7 @@ class Armv7Unit(TraceUnit):
 
     @property
     def version(self) -> Version:
-        """Architecture version, as its registers' pages give it: 3 and more for an ETM, 1 and more for a PTM."""
+        """Architecture version: major 3 for an ETM, 1 for a PTM."""
         return (1 if self.major == etmv3_id.MAJOR_PFT else 3), self.capabilities.minor
 
     @property
@@ -129,7 +129,7 @@ class Armv7Unit(TraceUnit):
         return registers
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
         steps: List[Restoration] = []
         if self._control is not None:
             port, base = self._registers.port, self._registers.base
@@ -214,7 +214,10 @@ class Armv7Unit(TraceUnit):
         return tells_power(self._registers.read)
 
     def _stop(self) -> None:
-        """Stop the unit so that it takes writes, and see to it that the main control register is put back last."""
+        """Stop the unit so that it takes writes.
+
+        The main control register is put back last.
+        """
         found = self._registers.read(etmv3.ETMCR)
         self._registers.undo_by(etmv3.ETMCR, found)
         if found & _POWER_DOWN:

@@ -1,4 +1,4 @@
-"""What the comparators of a Cortex-M's DWT do for an ETMv3 that has none of its own.
+"""DWT comparators for an ETMv3 that has none of its own.
 
 DDI 0403E, C1.8; IHI 0014Q, 2.8 (EmbeddedICE watchpoint inputs).
 """

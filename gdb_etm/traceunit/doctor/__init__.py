@@ -1,1 +1,4 @@
-"""Why is there no trace: checks of the path from the processor to the buffer, each with the register that proves it."""
+"""Doctor: checks of the trace path from processor to buffer.
+
+Each finding quotes the register that proves it.
+"""

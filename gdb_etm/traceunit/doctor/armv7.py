@@ -1,4 +1,7 @@
-"""Checks of an ETMv3 (IHI 0014Q, 3.4, 3.5, 3.8) and of a PTM (IHI 0035B, 3.16)."""
+"""Checks of an ETMv3 or PTM.
+
+IHI 0014Q, 3.4, 3.5, 3.8; IHI 0035B, 3.16.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks of the processor: a Cortex-M's System Control Space (Armv8-M DDI 0553, D1.2; Armv7-M DDI 0403, C1.6)."""
+"""Checks of the processor: a Cortex-M's System Control Space.
+
+Armv8-M DDI 0553, D1.2; Armv7-M DDI 0403, C1.6.
+"""
 
 from __future__ import annotations
 

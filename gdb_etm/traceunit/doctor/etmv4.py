@@ -1,4 +1,7 @@
-"""Checks of an ETMv4 (IHI 0064): power 3.3, OS Lock 3.4.2, programming 3.5, trace ID 7.3.72, ViewInst 4.1.2."""
+"""Checks of an ETMv4 (IHI 0064).
+
+Power 3.3, OS Lock 3.4.2, programming 3.5, trace ID 7.3.72, ViewInst 4.1.2.
+"""
 
 from __future__ import annotations
 

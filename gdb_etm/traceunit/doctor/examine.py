@@ -1,4 +1,4 @@
-"""All checks of a path, in the order in which trace goes along it."""
+"""All checks of a trace path, in the trace's direction."""
 
 from __future__ import annotations
 

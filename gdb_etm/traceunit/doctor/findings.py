@@ -15,7 +15,10 @@ class Verdict(Enum):
 
 
 class Mend(Enum):
-    """What can be done about something bad without the user, as told when it is done, in the order of doing it."""
+    """Automatic repair of a finding, in the order of repairing.
+
+    The value is reported when it is done.
+    """
 
     DEBUG_POWER = "asked the debug port for power"
     VENDOR = "wrote what the board profile wants"
@@ -60,5 +63,5 @@ def bad(subject: str, proof: str, advice: str = "", mend: Optional[Mend] = None)
 
 
 def unknown(subject: str, proof: str) -> DoctorFinding:
-    """Note that something cannot be told."""
+    """Return a finding for something that cannot be known."""
     return DoctorFinding(subject, Verdict.UNKNOWN, proof)

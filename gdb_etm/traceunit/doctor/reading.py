@@ -1,4 +1,4 @@
-"""Registers as evidence: read once, without a side effect, and quoted with their values."""
+"""Register readings as evidence: read once, without side effects, and quoted."""
 
 from __future__ import annotations
 

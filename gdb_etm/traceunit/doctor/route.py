@@ -1,4 +1,4 @@
-"""Checks of what lies behind the trace unit: funnels and the buffer."""
+"""Checks of the path after the trace unit: funnels and buffer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def check_link(link: FunnelLink, advice: str) -> Iterator[DoctorFinding]:
 
 
 def software_lock(block: RegisterBlock, subject: str, mend: Mend = Mend.START) -> Iterator[DoctorFinding]:
-    """Check the software lock, which on some paths keeps a debugger out too; an open or absent one is not worth a line.
+    """Check the software lock; open or absent, it gives no finding.
+
+    On some paths it keeps a debugger out too.
 
     :raises AccessError: It does not answer.
     """

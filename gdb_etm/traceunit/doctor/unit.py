@@ -38,7 +38,10 @@ class Circumstances(NamedTuple):
 
     @property
     def is_unprogrammed(self) -> bool:
-        """Whether "etm start" has not been here, so that an idle unit's filter and trace ID mean nothing."""
+        """Whether "etm start" has not programmed the unit yet.
+
+        An idle unit's filter and trace ID mean nothing then.
+        """
         return self.session is None or self.session.plan is None
 
     @property
@@ -47,13 +50,16 @@ class Circumstances(NamedTuple):
         return Mend.UNIT if self.session is not None else Mend.ATTACH
 
     def power(self, block: RegisterBlock, register: Register) -> Reading:
-        """Read the unit's power status, whose sticky bit a read clears: while it is ours, its driver keeps that."""
+        """Read the unit's power status.
+
+        A read clears its sticky bit: while the unit is ours, its driver keeps that.
+        """
         if self.session is None:
             return block.read(register)
         return Reading(register, self.session.unit.look(register))
 
     def check_programming(self, block: RegisterBlock, page: Page, enable: int) -> Iterator[DoctorFinding]:
-        """Compare the unit with what was programmed, but for what it changes by itself.
+        """Compare the unit with its plan, but for volatile fields.
 
         :param page: The unit's registers.
         :param enable: The bits that switch it on and off.
@@ -90,7 +96,10 @@ def claim(block: RegisterBlock, tags: Reading, register: Register) -> DoctorFind
 
 
 def trace_id(register: Reading, field: str, advice: str) -> DoctorFinding:
-    """Judge the trace ID, of which the trace bus reserves 0x00 and those from 0x70 on (CoreSight D4.2)."""
+    """Check the trace ID against the reserved ones (CoreSight D4.2).
+
+    0x00 and those from 0x70 on are reserved.
+    """
     value = register[field]
     if 0 < value < _FIRST_RESERVED_ID:
         return ok("trace ID", register.says("ID 0x%02x" % value))
@@ -100,7 +109,7 @@ def trace_id(register: Reading, field: str, advice: str) -> DoctorFinding:
 def ranges(
     lists: Reading, include: Sequence[Tuple[int, int]], exclude: Sequence[Tuple[int, int]], around: Circumstances
 ) -> DoctorFinding:
-    """Judge a filter of address ranges, which are given by their first and last addresses."""
+    """Check a filter's address ranges, by first and last addresses."""
     words = [verb + _listed(pairs) for verb, pairs in (("only ", include), ("not ", exclude)) if pairs]
     whole = include or [(0, 0xFFFFFFFF)]
     if all(any(low <= first and last <= high for low, high in exclude) for first, last in whole):

@@ -1,4 +1,4 @@
-"""Programming an ETMv4 (IHI 0064, chapters 3, 4 and 7): options and capabilities to register writes.
+"""Plans and driver for ETMv4 (IHI 0064, chapters 3, 4, 7).
 
 - ``capabilities.py``: what the unit has, from TRCIDR0 to TRCIDR13.
 - ``plan.py``: the whole plan, from those of the files below, and notes about it.

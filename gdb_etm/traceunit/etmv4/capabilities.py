@@ -1,4 +1,4 @@
-"""What an ETMv4 trace unit has, by the names of its identification fields.
+"""Capabilities of an ETMv4, by identification field names.
 
 IHI 0064, 7.3, TRCIDR0 to TRCIDR13; quantities derived from them as 7.3.34 (TRCIDR4) defines.
 """
@@ -36,7 +36,10 @@ class Capabilities(Identification):
 
     @property
     def selector_pairs(self) -> int:
-        """Number of resource selector pairs, with the fixed pair 0; a minimal unit has none (since v4.3)."""
+        """Number of resource selector pairs, with the fixed pair 0.
+
+        A minimal unit has none (since v4.3).
+        """
         number = self.field("TRCIDR4.NUMRSPAIR")
         return 0 if self.version >= (4, 3) and number == 0 else number + 1
 
@@ -52,7 +55,7 @@ class Capabilities(Identification):
 
     @property
     def dwt(self) -> DwtComparators:
-        """The comparators of a Cortex-M's DWT that are free and drive an input of the unit."""
+        """Free DWT comparators that drive an input of the unit."""
         return comparators_of(self.registers, self.field("TRCIDR4.NUMPC"))
 
     @property
@@ -79,7 +82,10 @@ class Capabilities(Identification):
 
     @property
     def fixed_sync_bytes(self) -> Optional[int]:
-        """Bytes between synchronisation points where TRCSYNCPR is read-only, 0: never; None where it can be chosen."""
+        """Fixed bytes between synchronisation points; None where TRCSYNCPR is writable.
+
+        0: the unit never synchronises by itself.
+        """
         if not self.field("TRCIDR3.SYNCPR"):
             return None
         period = self.field("TRCSYNCPR.PERIOD")
@@ -87,7 +93,7 @@ class Capabilities(Identification):
 
 
 def read_capabilities(port: AccessPort, base: int) -> Capabilities:
-    """Read a unit's identification; its core power must be on and the OS Lock open.
+    """Read a unit's identification; it must be powered and unlocked.
 
     :raises AccessError: The unit does not answer.
     """

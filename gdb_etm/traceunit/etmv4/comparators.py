@@ -1,4 +1,4 @@
-"""Which address comparators of an ETMv4 trace unit do what, and the writes that program them.
+"""Address comparators of an ETMv4: allotment to filters, and their writes.
 
 IHI 0064, 4.1.2 to 4.1.4: ranges need pairs and take the last ones first; start and stop addresses take single
 comparators from the other end.
@@ -23,7 +23,10 @@ _T = TypeVar("_T")
 
 
 class Allotment(NamedTuple):
-    """Comparators by what they are for: the number of a pair and its range, of a single comparator and its address."""
+    """Allotment of comparators to the filters.
+
+    By purpose: the number of a pair and its range, of a single comparator and its address.
+    """
 
     include: _Pairs
     exclude: _Pairs
@@ -174,7 +177,7 @@ def bits(numbered: Sequence[Tuple[int, object]]) -> int:
 
 
 def check_tag(address: int) -> None:
-    """Refuse an address of data that has a tag, which comparators do not look at.
+    """Refuse a data address with a tag, which comparators ignore.
 
     :raises UnsupportedError: It has one.
     """

@@ -1,4 +1,4 @@
-"""An ETMv4 trace unit's main control registers: what its trace holds, how often it synchronises, and its trace ID.
+"""Main control of an ETMv4: trace content, synchronisation and trace ID.
 
 IHI 0064, 4.5 and 7.3.
 """

@@ -1,4 +1,4 @@
-"""Which comparators of an ETMv4 the events take, beside those of the filters.
+"""Address comparators of an ETMv4 for events, beside the filters'.
 
 IHI 0064, 4.2.4 to 4.2.7.  An event that compares an address takes a single comparator, the first that is free; a range
 takes a pair, the last that is free; one that compares a value too takes the first pair that can.

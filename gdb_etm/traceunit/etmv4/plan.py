@@ -1,4 +1,4 @@
-"""Options and capabilities of an ETMv4 trace unit -> the register writes that program it.
+"""Plan for an ETMv4: options and capabilities to register writes.
 
 IHI 0064: the procedure is 4.3.4 (figure 4-17), what must be written 4.5.  After reset nearly every
 register holds an unknown value (table 3-1), so every register that the unit has is written, used or not.
@@ -78,7 +78,7 @@ def plan_enable() -> Plan:
 
 
 def plan_disable() -> Plan:
-    """Plan the stop of a unit; when it is carried out, all trace has left the unit."""
+    """Plan the stop; afterwards all trace has left the unit."""
     return Plan(
         (
             _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disable the trace unit"),

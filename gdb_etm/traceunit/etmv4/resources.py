@@ -1,4 +1,6 @@
-"""What an ETMv4 does when events happen: rules put into event fields, counters, sequencer and single-shot controls.
+"""Event resources of an ETMv4.
+
+Rules become event fields, counters, sequencer and single-shot controls.
 
 IHI 0064, 4.2 (counters, sequencer, single-shot controls, external inputs), 4.4 (resource selectors and events), 7.3.
 """
@@ -202,12 +204,12 @@ class _Packer:
         in_data = any(slot.in_data for slot in slots.values())
         words = "; ".join("event %d: %s" % (n, slot.words) for n, slot in sorted(slots.items()))
         control = etmv4.TRCEVENTCTL1R.encode(INSTEN=in_trace, ATB=int(trigger), DATAEN=int(in_data))
-        told = ["events in the trace"] if in_trace else []
-        told += ["event 0 is a trigger on the trace bus"] if trigger else []
+        words = ["events in the trace"] if in_trace else []
+        words += ["event 0 is a trigger on the trace bus"] if trigger else []
         marks = [(n, slot.words) for n, slot in sorted(slots.items()) if slot.in_trace]
         return [
             _write(etmv4.TRCEVENTCTL0R, etmv4.TRCEVENTCTL0R.encode(**fields), words),
-            _write(etmv4.TRCEVENTCTL1R, control, ", ".join(told) or "no events in the trace"),
+            _write(etmv4.TRCEVENTCTL1R, control, ", ".join(words) or "no events in the trace"),
         ], marks
 
     def _timestamps(self) -> Iterator[RegisterWrite]:
@@ -385,7 +387,7 @@ def _write(register: Register, value: int, why: str) -> RegisterWrite:
 
 
 def counter_to_spare(counters: Sequence[Counter], unit: Capabilities) -> Optional[int]:
-    """Find a counter that no rule uses and that can count events; None if there is none."""
+    """Find an unused counter that can count events, or None."""
     used = {counter.number for counter in counters}
     first = 1 if unit.field("TRCIDR5.REDFUNCNTR") else 0
     return next((n for n in range(first, min(unit.field("TRCIDR5.NUMCNTR"), 4)) if n not in used), None)

@@ -1,4 +1,6 @@
-"""Which of an ETMv4's events 0 to 3 do what: packets in the trace, external outputs, the trigger on the trace bus.
+"""Allotment of an ETMv4's events 0 to 3 to actions.
+
+Packets in the trace, external outputs, and the trigger on the trace bus.
 
 IHI 0064, 7.3 (TRCEVENTCTL0R, TRCEVENTCTL1R).  Only event 0 can be a trigger, or be in the data stream.
 """

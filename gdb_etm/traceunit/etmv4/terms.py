@@ -1,4 +1,6 @@
-"""An event expression put as an ETMv4's resource selectors can: one selector, or two joined.
+"""Event expressions in terms of an ETMv4's resource selectors.
+
+One selector, or two joined.
 
 IHI 0064, 4.4.1 and 4.4.2, tables 4-13 and 4-14.  A selector is any of some resources of one group, perhaps inverted; a
 pair of selectors joins two of these.
@@ -32,7 +34,7 @@ class Term(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Two terms of which both must hold, or any."""
+    """Conjunction or disjunction of two terms."""
 
     first: Term
     second: Term
@@ -119,7 +121,9 @@ class Selectors:
         self._words: Dict[int, str] = {}
 
     def field(self, event: Reduced, words: str) -> int:
-        """Return the event field that selects an event; it may have more than the unit has.
+        """Return the event field of an event.
+
+        It may need more selectors than the unit has.
 
         :param words: What it is, for the plan.
         """

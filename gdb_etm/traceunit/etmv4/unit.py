@@ -145,7 +145,7 @@ class EtmV4Unit(TraceUnit):
         return registers
 
     def restoration(self) -> List[Restoration]:
-        """List the writes that put its registers back as they were found, in order."""
+        """List the writes that restore its registers, in order."""
         idle = Settled(etmv4.TRCSTATR, etmv4.TRCSTATR.encode(IDLE=1))
         return self._registers.restoration(etmv4.TRCPRGCTLR, idle) + self._watchpoints.restoration()
 

@@ -1,4 +1,4 @@
-"""What an ETMv4 trace unit has and a plan does not use: written all the same, for nothing of it is known after reset.
+"""Unused resources of an ETMv4: cleared, being unknown after reset.
 
 IHI 0064, table 3-1 and 7.3; the neutral values are event FALSE, no member selected, state 0.
 """
@@ -46,7 +46,9 @@ def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
 def unused_comparators(
     capabilities: Capabilities, used: Container[int], used_contexts: int = 0
 ) -> Iterator[RegisterWrite]:
-    """Clear the address, data value, Context ID and VMID comparators that have no use, and all masks.
+    """Clear the unused address, value, Context ID and VMID comparators.
+
+    All masks are cleared too.
 
     :param used: Numbers of the single address comparators that have one.
     :param used_contexts: How many Context ID comparators have one; they are the first.

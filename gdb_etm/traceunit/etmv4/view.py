@@ -28,7 +28,7 @@ def view_inst(
     :param window: What starts and stops the trace.
     :param event: The event field that says when anything is traced.
 
-    :raises UnsupportedError: The unit cannot tell what is asked for, or nothing would be traced.
+    :raises UnsupportedError: The unit lacks the filter, or nothing would be traced.
     """
     secure, nonsecure, words = _suppressed(options, capabilities)
     # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
@@ -136,7 +136,7 @@ def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
 
 
 def watched_writes(window: Window) -> Iterator[RegisterWrite]:
-    """Write the start and stop points by the processor's comparators, if there are any."""
+    """Write the start and stop points by processor comparators, if any."""
     if window.watched_start + window.watched_stop:
         register = etmv4.TRCVIPCSSCTLR
         fields = {"START": _mask(window.watched_start), "STOP": _mask(window.watched_stop)}

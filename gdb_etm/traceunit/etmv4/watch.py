@@ -1,4 +1,6 @@
-"""What the comparators of a Cortex-M's DWT do for an ETMv4 that has no address comparators: PE comparator inputs.
+"""DWT comparators for an ETMv4 without address comparators.
+
+They drive its PE comparator inputs.
 
 IHI 0064, 4.2.6 (PE comparator inputs) and 4.1.3; TRCIDR4.NUMPC.  Addresses become inputs, and ranges the event that
 enables ViewInst; all else is planned as for any other unit.
@@ -46,7 +48,7 @@ class Lent(NamedTuple):
 
 
 def lend(options: TraceOptions, capabilities: Capabilities) -> Lent:
-    """Have comparators of the DWT stand for addresses, where the unit has no comparators and a DWT has.
+    """Replace addresses by DWT comparators where the unit has none.
 
     :raises UnsupportedError: Too few are free, or they cannot compare what is asked for.
     """
@@ -134,7 +136,7 @@ class _Lender:
         for given, number in self._given.items():
             if given._replace(why="") == known:
                 return Watched(number)
-        # How many there would have to be is told in the end.
+        # The number needed is reported at the end.
         there = self._there.free
         number = there[len(self._given)] if len(self._given) < len(there) else len(self._given)
         self._given[block] = number
