@@ -204,12 +204,12 @@ class _Packer:
         in_data = any(slot.in_data for slot in slots.values())
         words = "; ".join("event %d: %s" % (n, slot.words) for n, slot in sorted(slots.items()))
         control = etmv4.TRCEVENTCTL1R.encode(INSTEN=in_trace, ATB=int(trigger), DATAEN=int(in_data))
-        words = ["events in the trace"] if in_trace else []
-        words += ["event 0 is a trigger on the trace bus"] if trigger else []
+        reported = ["events in the trace"] if in_trace else []
+        reported += ["event 0 is a trigger on the trace bus"] if trigger else []
         marks = [(n, slot.words) for n, slot in sorted(slots.items()) if slot.in_trace]
         return [
             _write(etmv4.TRCEVENTCTL0R, etmv4.TRCEVENTCTL0R.encode(**fields), words),
-            _write(etmv4.TRCEVENTCTL1R, control, ", ".join(words) or "no events in the trace"),
+            _write(etmv4.TRCEVENTCTL1R, control, ", ".join(reported) or "no events in the trace"),
         ], marks
 
     def _timestamps(self) -> Iterator[RegisterWrite]:
