@@ -10,9 +10,8 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.history import TRACE_ID
 from gdb_etm.commands.values import AT, EXPRESSION, moment_of, register_at
 from gdb_etm.errors import CommandError
-from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import Span
-from gdb_etm.protocols.elements import Exception_, Gap
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap
 from gdb_etm.recovery.values import Step, Tier, Write
 from gdb_etm.session.evaluation import Moment, printed
 from gdb_etm.session.numbers import count

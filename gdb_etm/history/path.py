@@ -8,9 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import ExecutionHistory, Span
-from gdb_etm.protocols.elements import Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason, Range
 
 
 class Seam(NamedTuple):

@@ -14,13 +14,10 @@ from gdb_etm.history.halts import goes_on
 from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
 from gdb_etm.history.switches import StackSwitches
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason, Range
 
 # Finds the function that holds an address.
 Resolver = Callable[[int], Optional[Function]]
-
-# Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14).
-DEBUG_HALT = "Debug halt"
 
 
 class Entered(Enum):

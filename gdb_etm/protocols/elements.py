@@ -13,6 +13,9 @@ from typing import NamedTuple, Optional, Union
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.transfers import TransferRole
 
+# Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14).
+DEBUG_HALT = "Debug halt"
+
 
 class Range(NamedTuple):
     """Instructions that ran one after the other, in address order."""

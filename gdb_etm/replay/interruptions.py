@@ -6,8 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.path import Path
-from gdb_etm.history.reader import DEBUG_HALT
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, ExceptionReturn
 
 # Exceptions that are gone past in search of the end, or the beginning, of one.
 _FARTHEST = 10_000

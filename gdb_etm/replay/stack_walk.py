@@ -8,10 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, ExceptionReturn, Gap
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import LR, SP
 from gdb_etm.replay.effects import PC, TRACKED, Effect, Effects

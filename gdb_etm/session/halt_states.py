@@ -26,7 +26,7 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.program.ram import Piece, in_use, load_writable
-from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.debugger import Debugger
@@ -43,7 +43,6 @@ _BLOCK = 256
 _MANY = 64
 # Where M-profile's memory map has no memory (Armv8-M ARM, B8.1); our own registers are there, too.
 _DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
-_DEBUG_HALT = "Debug halt"
 # The most that a register of a 32-bit core holds; what a snapshot says of another one is of no use.
 _WORD = 0xFFFFFFFF
 # The most that a stack is believed to hold, in bytes.
@@ -326,9 +325,9 @@ class Anchored(NamedTuple):
             event = history.events[index]
             if isinstance(event, Gap):
                 return None
-            if isinstance(event, Exception_) and event.name == _DEBUG_HALT and event.return_address is not None:
+            if isinstance(event, Exception_) and event.name == DEBUG_HALT and event.return_address is not None:
                 return anchor.state() if event.return_address & ~1 == anchor.pc else None
-            if isinstance(event, Exception_) and event.name != _DEBUG_HALT and taken is None:
+            if isinstance(event, Exception_) and event.name != DEBUG_HALT and taken is None:
                 taken = event
         following = _successors(history) if taken is None else _handlers(history, taken)
         return anchor.state() if self.is_whole and anchor.pc in following else None

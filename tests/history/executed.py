@@ -12,12 +12,11 @@ from gdb_etm.history.calls import call_history
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.lines import SymbolTables
-from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import InstructionKind, Isa
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
 from tests.board import witness
 

@@ -6,7 +6,8 @@ Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.4.
 
 from __future__ import annotations
 
-DEBUG_HALT = "Debug halt"
+from gdb_etm.protocols.elements import DEBUG_HALT
+
 _NAMES = {
     1: DEBUG_HALT,
     2: "SMC",

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from typing import Any, Callable, Container, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.armv7.automaton import WINDOW, DecoderState, Entry
-from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.handlers import Handlers
 from gdb_etm.protocols.armv7.transition_cache import (
     KEY,
@@ -23,7 +22,7 @@ from gdb_etm.protocols.armv7.transition_cache import (
     TransitionCache,
     TransitionCaches,
 )
-from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, Header, K, PacketStream, feed_pieces, kind_in_header

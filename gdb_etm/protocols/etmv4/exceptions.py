@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
-# Name of the exception by which a trace unit reports that the core halted, on every profile.
-DEBUG_HALT = "Debug halt"
+from gdb_etm.protocols.elements import DEBUG_HALT
+
 # M-profile: the core pushes floating-point state and then continues where it was.
 LAZY_FP_PUSH = 0x19
 

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.elements import Event, Exception_, Gap
+from gdb_etm.protocols.elements import DEBUG_HALT, Event, Exception_, Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
-from gdb_etm.protocols.etmv4.exceptions import DEBUG_HALT
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers, PacketContext
 from gdb_etm.protocols.etmv4.packets import ASYNC, Kind

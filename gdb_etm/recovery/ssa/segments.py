@@ -7,9 +7,8 @@ from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.halts import goes_on
 from gdb_etm.history.store import ExecutionHistory, Span
-from gdb_etm.protocols.elements import DEBUG_STATE, Event, Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Event, Exception_, Gap, GapReason
 
-_DEBUG_HALT = "Debug halt"
 _RESET = 1
 
 Item = Union[Span, Event]
@@ -65,7 +64,7 @@ def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bo
         # An ETMv3 says that the core was in debug state, not where it was halted.
         same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in [halt, *others])
         return same and goes_on(history, number, None, history.instruction(number + 1).address)
-    if not isinstance(halt, Exception_) or halt.name != _DEBUG_HALT or halt.return_address is None:
+    if not isinstance(halt, Exception_) or halt.name != DEBUG_HALT or halt.return_address is None:
         return False
     if not all(isinstance(other, Gap) and other.reason is GapReason.TRACE_ON for other in others):
         return False
@@ -77,7 +76,7 @@ def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bo
 def breaks(event: Event) -> bool:
     """Check whether nothing before an event helps after it."""
     if isinstance(event, Exception_):
-        return event.name == _DEBUG_HALT or event.vector == _RESET
+        return event.name == DEBUG_HALT or event.vector == _RESET
     return isinstance(event, Gap)
 
 
