@@ -508,8 +508,8 @@ def test_what_help_tells() -> None:
     from gdb_etm.commands.options import OPTION_SETTINGS
 
     (timestamps,) = [setting for setting in OPTION_SETTINGS if setting.name == "timestamps"]
-    assert "all are 0 where nobody switched that on" in timestamps.details
-    assert "That an exception came is told when\nwhat ran just before it was traced" in FILTER.details
+    assert "all are 0 if that is off" in timestamps.details
+    assert "An exception is reported if the\ncode just before it was traced." in FILTER.details
 
 
 def test_no_rule_is_forgotten() -> None:
