@@ -14,7 +14,7 @@ from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.session import Breakpoint, Session, Stop
 from gdb_etm.errors import EtmError
 from gdb_etm.recovery.values import Finding, Step, Tier, Value, Write, Written
-from gdb_etm.traceunit.events import Counter
+from gdb_etm.traceunit.actions import Counter
 
 __all__ = [
     "Breakpoint",

@@ -8,7 +8,7 @@ from gdb_etm.session.events import EventSettings
 from gdb_etm.session.places import Locations, required
 from gdb_etm.session.request import Range
 from gdb_etm.session.session import DebugSession
-from gdb_etm.traceunit.events import Counter
+from gdb_etm.traceunit.actions import Counter
 
 # A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``.
 Location = Union[int, str]

@@ -30,8 +30,8 @@ from gdb_etm.session.disconnecting import disconnect
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
 from gdb_etm.session.request import TraceRequest
+from gdb_etm.traceunit.actions import Counter
 from gdb_etm.traceunit.bench import Bench
-from gdb_etm.traceunit.events import Counter
 
 
 class Stop(NamedTuple):

@@ -11,7 +11,7 @@ from gdb_etm.session.events import EventSettings
 from gdb_etm.session.numbers import count
 from gdb_etm.session.planning import change_events
 from gdb_etm.session.session import DebugSession
-from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
+from gdb_etm.traceunit.actions import Action, Count, Counter, FirstState, NextState, Reload
 from gdb_etm.views.events import CounterLine, counter_lines, step_lines
 
 

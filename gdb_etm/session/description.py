@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
-from gdb_etm.traceunit.events import StartTracing, StopTracing, Trace
+from gdb_etm.traceunit.actions import StartTracing, StopTracing, Trace
 from gdb_etm.traceunit.features import features
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan

@@ -9,25 +9,10 @@ from gdb_etm.session.filters import commas, range_of
 from gdb_etm.session.numbers import count
 from gdb_etm.session.places import Locations, required
 from gdb_etm.session.request import Range
-from gdb_etm.traceunit.addresses import AddressRange
-from gdb_etm.traceunit.events import (
-    ALWAYS,
-    NEVER,
-    Accessed,
-    AccessType,
+from gdb_etm.traceunit.actions import (
     Action,
-    AtZero,
-    Committed,
     Count,
-    DataValue,
-    Event,
-    Executed,
-    ExecutedIn,
     FirstState,
-    InContext,
-    InMachine,
-    Input,
-    InState,
     Mark,
     NextState,
     Output,
@@ -37,6 +22,23 @@ from gdb_etm.traceunit.events import (
     Timestamp,
     Trace,
     Trigger,
+)
+from gdb_etm.traceunit.addresses import AddressRange
+from gdb_etm.traceunit.events import (
+    ALWAYS,
+    NEVER,
+    Accessed,
+    AccessType,
+    AtZero,
+    Committed,
+    DataValue,
+    Event,
+    Executed,
+    ExecutedIn,
+    InContext,
+    InMachine,
+    Input,
+    InState,
     Watched,
     alternatives,
     any_of,

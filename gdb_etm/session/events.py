@@ -7,7 +7,8 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.errors import CommandError
 from gdb_etm.session.event_words import action_of, event_of
 from gdb_etm.session.places import Locations
-from gdb_etm.traceunit.events import Action, Counter, Event, Rule, Timestamp
+from gdb_etm.traceunit.actions import Action, Counter, Rule, Timestamp
+from gdb_etm.traceunit.events import Event
 
 # Percent of the buffer that is filled after a trigger, unless another is chosen.
 _POSITION = 50

@@ -3,7 +3,7 @@
 A plan is a pure function from what the user wants and what the unit has to an ordered list of register writes, each
 with its reason.  One loop applies it.  What a unit lacks is refused with the identification field that says so.
 
-- ``options.py``, ``events.py``, ``addresses.py``: what a user wants, in no unit's terms.
+- ``options.py``, ``events.py``, ``actions.py``, ``addresses.py``: what a user wants, in no unit's terms.
 - ``identification.py``: identification registers, read and asked by field name; ``features.py`` puts them in words.
 - ``plan.py``, ``apply.py``: the list of writes, and the loop that applies it.
 - ``etmv4/``, ``armv7/``: the plans and units of the architectures; neither knows the other.

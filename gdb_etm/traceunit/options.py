@@ -6,17 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
-from gdb_etm.traceunit.addresses import AddressRange
-from gdb_etm.traceunit.events import (
-    STATES,
+from gdb_etm.traceunit.actions import (
     Action,
-    AtZero,
     Count,
     Counter,
-    Event,
-    Executed,
     FirstState,
-    InState,
     NextState,
     Reload,
     Rule,
@@ -24,10 +18,9 @@ from gdb_etm.traceunit.events import (
     StopTracing,
     Timestamp,
     Trigger,
-    Watched,
-    alternatives,
-    members,
 )
+from gdb_etm.traceunit.addresses import AddressRange
+from gdb_etm.traceunit.events import STATES, AtZero, Event, Executed, InState, Watched, alternatives, members
 
 __all__ = ["AddressRange", "Conditionals", "DataTrace", "ExceptionTrace", "ExceptionLevel", "QElements", "TraceOptions"]
 

@@ -10,28 +10,19 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.events import (
-    ALWAYS,
+from gdb_etm.traceunit.actions import (
     Action,
-    And,
-    AtZero,
     Count,
     Counter,
-    Event,
-    Executed,
     FirstState,
-    InState,
     NextState,
-    Not,
     Reload,
     Rule,
     StartTracing,
     StopTracing,
     Trace,
-    Watched,
-    alternatives,
-    any_of,
 )
+from gdb_etm.traceunit.events import ALWAYS, And, AtZero, Event, Executed, InState, Not, Watched, alternatives, any_of
 from gdb_etm.traceunit.options import TraceOptions
 
 

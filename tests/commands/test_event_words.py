@@ -12,6 +12,19 @@ from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.event_words import ACTIONS, EVENTS, action_of, event_of
+from gdb_etm.traceunit.actions import (
+    Count,
+    FirstState,
+    Mark,
+    NextState,
+    Output,
+    Reload,
+    StartTracing,
+    StopTracing,
+    Timestamp,
+    Trace,
+    Trigger,
+)
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
     ALWAYS,
@@ -21,27 +34,16 @@ from gdb_etm.traceunit.events import (
     And,
     AtZero,
     Committed,
-    Count,
     DataValue,
     Event,
     Executed,
     ExecutedIn,
-    FirstState,
     InContext,
     InMachine,
     Input,
     InState,
-    Mark,
-    NextState,
     Not,
     Or,
-    Output,
-    Reload,
-    StartTracing,
-    StopTracing,
-    Timestamp,
-    Trace,
-    Trigger,
     Watched,
 )
 from tests.firmware.build import elf, symbol

@@ -14,6 +14,22 @@ from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
+from gdb_etm.traceunit.actions import (
+    Action,
+    Count,
+    Counter,
+    FirstState,
+    Mark,
+    NextState,
+    Output,
+    Reload,
+    Rule,
+    StartTracing,
+    StopTracing,
+    Timestamp,
+    Trace,
+    Trigger,
+)
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.armv7 import etmv3 as plan_etmv3
 from gdb_etm.traceunit.armv7 import ptm as plan_ptm
@@ -24,34 +40,20 @@ from gdb_etm.traceunit.events import (
     NEVER,
     Accessed,
     AccessType,
-    Action,
     And,
     AtZero,
     Committed,
     Constant,
-    Count,
-    Counter,
     DataValue,
     Event,
     Executed,
     ExecutedIn,
-    FirstState,
     InContext,
     InMachine,
     Input,
     InState,
-    Mark,
-    NextState,
     Not,
     Or,
-    Output,
-    Reload,
-    Rule,
-    StartTracing,
-    StopTracing,
-    Timestamp,
-    Trace,
-    Trigger,
     Watched,
     members,
 )

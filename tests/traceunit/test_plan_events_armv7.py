@@ -12,6 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
+from gdb_etm.traceunit.actions import (
+    Count,
+    Counter,
+    FirstState,
+    Mark,
+    NextState,
+    Output,
+    Reload,
+    Rule,
+    StartTracing,
+    StopTracing,
+    Timestamp,
+    Trace,
+    Trigger,
+)
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities
 from gdb_etm.traceunit.armv7.etmv3 import plan_program as plan_etmv3
 from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
@@ -25,29 +40,16 @@ from gdb_etm.traceunit.events import (
     AtZero,
     Committed,
     Constant,
-    Count,
-    Counter,
     DataValue,
     Event,
     Executed,
     ExecutedIn,
-    FirstState,
     InContext,
     InMachine,
     Input,
     InState,
-    Mark,
-    NextState,
     Not,
     Or,
-    Output,
-    Reload,
-    Rule,
-    StartTracing,
-    StopTracing,
-    Timestamp,
-    Trace,
-    Trigger,
     Watched,
 )
 from gdb_etm.traceunit.identification import Identification

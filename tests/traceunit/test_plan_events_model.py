@@ -10,32 +10,34 @@ from hypothesis import strategies as st
 from gdb_etm.board.comparators import AddressComparators
 from gdb_etm.board.resources import Counts, ResourceLogic
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.addresses import AddressRange
-from gdb_etm.traceunit.etmv4.plan import plan_program
-from gdb_etm.traceunit.events import (
-    ALWAYS,
-    NEVER,
+from gdb_etm.traceunit.actions import (
     Action,
-    And,
-    AtZero,
-    Committed,
-    Constant,
     Count,
     Counter,
-    Event,
-    Executed,
-    ExecutedIn,
     FirstState,
-    InState,
     Mark,
     NextState,
-    Not,
-    Or,
     Output,
     Reload,
     Rule,
     Trace,
     Trigger,
+)
+from gdb_etm.traceunit.addresses import AddressRange
+from gdb_etm.traceunit.etmv4.plan import plan_program
+from gdb_etm.traceunit.events import (
+    ALWAYS,
+    NEVER,
+    And,
+    AtZero,
+    Committed,
+    Constant,
+    Event,
+    Executed,
+    ExecutedIn,
+    InState,
+    Not,
+    Or,
 )
 from gdb_etm.traceunit.options import TraceOptions
 

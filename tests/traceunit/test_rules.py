@@ -19,24 +19,9 @@ from gdb_etm.program.comparator_limits import doubt_of
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.etmv4_comparators import TRCACATR
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit.etmv4.capabilities import Capabilities
-from gdb_etm.traceunit.etmv4.plan import plan_program
-from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
-from gdb_etm.traceunit.events import (
-    ALWAYS,
-    Accessed,
-    AccessType,
-    AtZero,
-    Committed,
+from gdb_etm.traceunit.actions import (
     Count,
     Counter,
-    DataValue,
-    Event,
-    Executed,
-    ExecutedIn,
-    InContext,
-    Input,
-    InState,
     Mark,
     NextState,
     Output,
@@ -47,6 +32,23 @@ from gdb_etm.traceunit.events import (
     Timestamp,
     Trace,
     Trigger,
+)
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
+from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
+from gdb_etm.traceunit.events import (
+    ALWAYS,
+    Accessed,
+    AccessType,
+    AtZero,
+    Committed,
+    DataValue,
+    Event,
+    Executed,
+    ExecutedIn,
+    InContext,
+    Input,
+    InState,
     Watched,
 )
 from gdb_etm.traceunit.options import (

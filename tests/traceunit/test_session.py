@@ -17,7 +17,8 @@ from gdb_etm.errors import AccessError, CaptureError, TopologyError, Unsupported
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.registers import cortex_m, etmv4, etmv4_id, funnel, tmc
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit.events import Rule, Trigger, Watched
+from gdb_etm.traceunit.actions import Rule, Trigger
+from gdb_etm.traceunit.events import Watched
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionState

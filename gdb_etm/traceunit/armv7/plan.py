@@ -12,8 +12,8 @@ from typing import Iterator, List, Tuple
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3, etmv3_comparators
 from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.actions import Trigger
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
-from gdb_etm.traceunit.events import Trigger
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterPoll, RegisterWrite, Step, suitable_sync_bytes
 

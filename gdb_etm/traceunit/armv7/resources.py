@@ -14,29 +14,31 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.registers.page import Register
-from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
-from gdb_etm.traceunit.armv7.plan import write
-from gdb_etm.traceunit.armv7.terms import event_value
-from gdb_etm.traceunit.events import (
-    ALWAYS,
+from gdb_etm.traceunit.actions import (
     Action,
-    AtZero,
-    Committed,
-    Constant,
     Count,
     Counter,
-    Event,
     FirstState,
-    InContext,
-    InMachine,
-    Input,
-    InState,
     Mark,
     NextState,
     Output,
     Reload,
     Timestamp,
     Trigger,
+)
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
+from gdb_etm.traceunit.armv7.plan import write
+from gdb_etm.traceunit.armv7.terms import event_value
+from gdb_etm.traceunit.events import (
+    ALWAYS,
+    AtZero,
+    Committed,
+    Constant,
+    Event,
+    InContext,
+    InMachine,
+    Input,
+    InState,
     Watched,
     any_of,
     members,

@@ -11,6 +11,7 @@ from typing import Iterator, List, Sequence, Tuple
 
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.actions import Output
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.etmv4.main_control import check_options, main_control, sync_bytes
@@ -18,7 +19,6 @@ from gdb_etm.traceunit.etmv4.resources import plan_resources
 from gdb_etm.traceunit.etmv4.unused import unused_comparators, unused_filters, unused_resources
 from gdb_etm.traceunit.etmv4.view import view_inst, watched_writes, window_of
 from gdb_etm.traceunit.etmv4.watch import lend
-from gdb_etm.traceunit.events import Output
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
 

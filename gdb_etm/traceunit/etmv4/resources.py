@@ -12,6 +12,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.actions import Action, Count, Counter, FirstState, NextState, Reload, Rule, Timestamp
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment
 from gdb_etm.traceunit.etmv4.matches import Compared, Matches, allot_matches, compared, match_writes
@@ -33,22 +34,14 @@ from gdb_etm.traceunit.etmv4.terms import (
 )
 from gdb_etm.traceunit.events import (
     ALWAYS,
-    Action,
     AtZero,
     Committed,
     Constant,
-    Count,
-    Counter,
     Event,
-    FirstState,
     InContext,
     InMachine,
     Input,
     InState,
-    NextState,
-    Reload,
-    Rule,
-    Timestamp,
     Watched,
     any_of,
     members,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
+from gdb_etm.traceunit.actions import Mark, Output, Rule, Trigger
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
-from gdb_etm.traceunit.events import Event, Mark, Output, Rule, Trigger
+from gdb_etm.traceunit.events import Event
 
 _MOST_EVENTS = 4
 

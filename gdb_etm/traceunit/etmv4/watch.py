@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
+from gdb_etm.traceunit.actions import Rule, StartTracing, StopTracing, Trace
 from gdb_etm.traceunit.dwt_match import DwtComparators, MatchTarget, note
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.events import (
@@ -23,10 +24,6 @@ from gdb_etm.traceunit.events import (
     ExecutedIn,
     Not,
     Or,
-    Rule,
-    StartTracing,
-    StopTracing,
-    Trace,
     Watched,
     alternatives,
     any_of,
