@@ -8,8 +8,8 @@ from collections import deque
 from typing import Deque, List
 
 KEPT_LINES = 100
-# A lost probe makes pyOCD's polling threads report the same two or three errors a hundred times a second.
 _LINE_LIMIT = 500
+# A lost probe makes pyOCD's polling threads report the same two or three errors a hundred times a second.
 _REMEMBERED = 8
 
 

@@ -11,8 +11,8 @@ import signal
 import threading
 from typing import BinaryIO, Callable, List, Optional, Protocol
 
-# From the client's end: for a request in work, and for putting back what it changed.
 LOOK_SECONDS = 0.5
+# From the client's end: for a request in work, and for putting back what it changed.
 _CLIENT_SECONDS = 10.0
 # From the probe's loss: nothing can be put back.
 _PROBE_SECONDS = 2.0

@@ -61,8 +61,8 @@ class TraceSession:
         self._setup = SinkSetup()
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
-        # Whether the unit lost its power while it traced what the buffer holds.
         self._enabled_trace = False
+        # Whether the unit lost its power while it traced what the buffer holds.
         self._lost_power = False
 
     def attach(self) -> None:
