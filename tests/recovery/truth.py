@@ -112,8 +112,8 @@ def prepare_a9(program: str, folder: Path, halt: int) -> Files:
         machine.run(min(5000, halt - machine.clock.now()))
     engine = machine.core.engine
     registers = {name: engine.read(number) for name, number, _ in CORTEX_A.words}
-    registers["pc"] = engine.place & ~1
-    machine.halt(engine.place)
+    registers["pc"] = engine.pc & ~1
+    machine.halt(engine.pc)
     files.ram.write_bytes(machine.bus.ram)
     files.state.write_text(json.dumps(registers))
     machine.close()
