@@ -113,7 +113,7 @@ def prepare_a9(program: str, folder: Path, halt: int) -> Files:
     engine = machine.core.engine
     registers = {name: engine.read(number) for name, number, _ in CORTEX_A.words}
     registers["pc"] = engine.pc & ~1
-    machine.halt(engine.pc)
+    machine.debug_entry(engine.pc)
     files.ram.write_bytes(machine.bus.ram)
     files.state.write_text(json.dumps(registers))
     machine.close()
