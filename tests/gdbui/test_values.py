@@ -26,16 +26,16 @@ from gdb_etm.commands.declare import Values
 from gdb_etm.commands.values import moment_of
 from gdb_etm.history.path import Path
 from gdb_etm.recovery.values import Tier
-from gdb_etm.replay.view import Sight
+from gdb_etm.replay.view import PastView
 at = moment_of(commands_session(), Values())
-sight = Sight(at.recovery, Path(at.decoded.history))
+past = PastView(at.recovery, Path(at.decoded.history))
 stack = at.recovery.register(at.number, "sp").value
 for tier in (Tier.EXACT, Tier.ASSUMED):
-    for sight.unwinds in (False, True):
-        sight.look(at.number, tier)
-        words = [sight.memory(at.number, stack + offset, 4) for offset in (0x18, 0x1C)]
+    for past.unwinds in (False, True):
+        past.look(at.number, tier)
+        words = [past.memory(at.number, stack + offset, 4) for offset in (0x18, 0x1C)]
         told = [None if word is None else hex(int.from_bytes(word, "little")) for word in words]
-        print(tier.name, sight.unwinds, *told)
+        print(tier.name, past.unwinds, *told)
 end
 """
 # The return address and the status word of the frame that an exception has pushed, as the second GDB sees them.
