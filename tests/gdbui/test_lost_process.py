@@ -52,5 +52,8 @@ def test_gdb_says_so_too_when_it_finds_out_later(tmp_path: Path) -> None:
     elf = write_forever(tmp_path / "forever.elf")
     connect = "etm connect board:m33 --elf %s" % elf
     output = after_the_kill(elf, "etm history -1", "stepi", connect, "etm start", "stepi", "echo alive\\n")
-    assert output.splitlines()[:2] == [ENDED, GONE] and output.count("ended") == 1, output
+    # Whether GDB or the plug-in notices first is up to the moment: either nothing is read from GDB, or all is there.
+    first, rest = output.split("\n", 1)
+    assert first in (ENDED, "etm: " + ENDED) and output.count("ended") == 1, output
+    assert rest.startswith(GONE) or "<Debug halt" in rest, output
     assert "Tracing everything" in output and "alive\n" in output
