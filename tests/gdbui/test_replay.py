@@ -144,8 +144,8 @@ def test_code_without_lines_is_left_as_gdb_leaves_it(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_long_run_and_leaves_the_cursor() -> None:
     # A real signal, sent in the middle of the run.
     watch = (
-        "python import os, signal, gdb_etm.history.steps as steps; plain = steps.plain_step; calls = []; "
-        "steps.plain_step = lambda *a: (calls.append(1), len(calls) == 500 and os.kill(os.getpid(), signal.SIGINT), "
+        "python import os, signal, gdb_etm.history.stepper as stepper; plain = stepper.plain_step; calls = []; "
+        "stepper.plain_step = lambda *a: (calls.append(1), len(calls) == 500 and os.kill(os.getpid(), signal.SIGINT), "
         "plain(*a))[2]"
     )
     output = run(
