@@ -225,7 +225,7 @@ _LISTINGS: Dict[str, _Listing] = {
     "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
     "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
-    "why": _Listing("tell why a register's value is known", _session_lines, None, ("text",)),
+    "why": _Listing("explain why a register's value is known", _session_lines, None, ("text",)),
     "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
 }
 

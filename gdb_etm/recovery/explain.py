@@ -195,7 +195,7 @@ class Explanations:
             else:
                 following = self._operand(made, seen)
                 if following is None:
-                    return "cannot be told from what #{:,} computed".format(ssa.numbers[made])
+                    return "cannot be derived from what #{:,} computed".format(ssa.numbers[made])
             if following in seen:
                 break
             variable = following
@@ -235,7 +235,7 @@ class Explanations:
         barrier = memory.blocked.get(number)
         if barrier is not None and not memory.resolved[barrier]:
             where = self._solution.address(ssa.accesses[barrier].number)
-            return "behind the store at %#x, whose address is unknown" % where, None
+            return "hidden by the store at %#x, whose address is unknown" % where, None
         source = memory.source_of(number)
         if source is None:
             return "in memory at %#x from before, overwritten since" % address, None

@@ -129,7 +129,7 @@ class Queries:
         end = self.solution.end
         if end is not None and "pc" in end.registers:
             return _known(end.registers["pc"], "read at the halt")
-        return Value(None, Tier.UNKNOWN, "behind the last instruction")
+        return Value(None, Tier.UNKNOWN, "after the last instruction")
 
     def _variable(self, number: int, name: str) -> Optional[int]:
         slot = SLOTS.get(name)
@@ -260,7 +260,7 @@ class Queries:
         if source == BLOCKED:
             where = self.solution.address(ssa.accesses[distance].number)
             what = "condition" if self.solution.solver.memory.resolved[distance] else "address"
-            return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose %s is unknown" % (where, what))
+            return Value(None, Tier.UNKNOWN, "hidden by the store at %#x, whose %s is unknown" % (where, what))
         tier = Tier.LIKELY if guessed else missed
         if source in (FIRST, LAST):
             return self._anchored(source == FIRST, byte, tier)

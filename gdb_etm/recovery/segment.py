@@ -312,7 +312,7 @@ class Solution:
 
     def give_up(self) -> None:
         """Report that nothing is known, as all facts contradict each other."""
-        text = "the facts contradict each other: nothing is told of #{:,} to #{:,}".format(self.first, self.last)
+        text = "the facts contradict each other: nothing is shown of #{:,} to #{:,}".format(self.first, self.last)
         self.findings.append(Finding(text, None, Tier.EXACT))
 
     def _tell_fallen(self) -> None:
@@ -327,7 +327,7 @@ class Solution:
                 if one.kind == THREAD:
                     text = "it was another thread than that left at #{:,} that went on".format(one.number)
                 elif one.kind == BLOCK:
-                    text = "the scheduler's blocks do not tell which threads ran up to #{:,}".format(one.number)
+                    text = "the scheduler's blocks do not show which threads ran up to #{:,}".format(one.number)
                 elif one.kind == WAITING:
                     until = "" if self.border is not None else " at the end"
                     text = "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)

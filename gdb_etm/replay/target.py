@@ -143,7 +143,7 @@ class Target:
             yield console("etm: " + text)
         had, self._has_stack = self._has_stack, self.replay.past.register(self.motion.number, "sp") is not None
         if had and not self._has_stack:
-            yield console("etm: the stack pointer is not known here: GDB cannot tell what called this")
+            yield console("etm: the stack pointer is not known here: GDB cannot find the caller")
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
         return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()

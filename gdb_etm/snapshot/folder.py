@@ -25,7 +25,7 @@ _MAX_INI_BYTES = 1 << 22
 _MAX_LINES = 1 << 17
 
 _MAGIC = (
-    (b"\x7fELF", "it is an ELF file, and no snapshot folder; name it with --elf, behind the folder"),
+    (b"\x7fELF", "it is an ELF file, and no snapshot folder; name it with --elf, after the folder"),
     (b"PERFILE2", "it is a recording of Linux perf, and no snapshot folder; trace in it is read by perf and OpenCSD"),
     (b"PK\x03\x04", "it is a zip archive; unpack it, and name the folder in which there is snapshot.ini"),
     (b"\x1f\x8b", "it is packed by gzip; unpack it, and name the folder in which there is snapshot.ini"),

@@ -57,7 +57,7 @@ class Listener:
         """Warning about protection that the system lacks; empty if none."""
         if self._is_checked:
             return ""
-        return "this system does not tell who connects: every user of this machine can reach %s" % self.where
+        return "this system does not report who connects: every user of this machine can reach %s" % self.where
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when somebody comes."""

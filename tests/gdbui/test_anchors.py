@@ -49,7 +49,7 @@ def session(folder: Path, *commands: str, board: str = "m33", options: str = "")
 
 
 def told(text: str) -> List[Dict[str, Any]]:
-    """Return what was told of each capture."""
+    """Return the value given for each capture."""
     assert "Traceback" not in text and "Error" not in text, text
     return [json.loads(line[5:]) for line in text.splitlines() if line.startswith("TOLD ")]
 

@@ -101,7 +101,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert lines.count(message) == 2
     assert any(line.startswith("Filter 2: include *0x100-0x1ff (0x00000100-0x000001ff); ") for line in lines), lines
     assert "Context ID: not in this trace unit (TRCIDR2.CIDSIZE is 0)" in lines
-    assert "Secure and Non-secure code: this unit does not tell them apart (TRCIDR3.EXLEVEL_NS is 0)" in lines
+    assert "Secure and Non-secure code: this unit does not distinguish them (TRCIDR3.EXLEVEL_NS is 0)" in lines
     assert [line.split()[-4:] for line in lines if line.startswith("1 ")] == [["pair", "1,", "pair", "0"]]
     assert "filters: include parse,dispatch" in lines
 

@@ -84,7 +84,7 @@ def test_what_the_board_lacks_is_refused_and_nothing_changes(tmp_path: Path) -> 
     [
         (["cycle-count 1", "timestamps on"], "cycle counts of 1 and more, timestamps"),
         (["sync-period 512", "stall 15", "branch-broadcast on"], "a sync every 512 bytes, branch broadcast, stalling"),
-        (["conditional all"], "note: an ETMv3 always tells of every instruction whether its condition held"),
+        (["conditional all"], "note: an ETMv3 always traces whether the condition of each instruction held"),
     ],
 )
 def test_fuller_unit_of_the_m4(settings: List[str], words: str, tmp_path: Path) -> None:

@@ -45,4 +45,4 @@ def test_every_command_answers(program: str, tmp_path: Path) -> None:
     assert set(errors) <= {'error: "finish" not meaningful in the outermost frame.'}, output
     assert "is not available" not in output and "PC not saved" not in output
     assert "Python Exception" not in output and "Traceback" not in output
-    assert "etm: the stack pointer is not known here: GDB cannot tell what called this" in output
+    assert "etm: the stack pointer is not known here: GDB cannot find the caller" in output

@@ -141,7 +141,7 @@ def test_a_scheduler_that_is_deceived_is_a_finding() -> None:
     assert recovery.register(4, "r5")[:2] == (3, Tier.EXACT)
     assert recovery.register(LAST, "r5")[:2] == (9, Tier.EXACT)
     assert recovery.register(3, "r4").value is recovery.register(SECONDS, "r4").value is None
-    told = "the scheduler's blocks do not tell which threads ran up to #33"
+    told = "the scheduler's blocks do not show which threads ran up to #33"
     assert told in [one.text for one in recovery.findings]
 
 

@@ -81,7 +81,7 @@ def test_a_store_to_an_unknown_address_is_a_barrier() -> None:
 def test_what_is_loaded_behind_a_barrier_says_so() -> None:
     source = " ldr r1, =0x%x\n str r0, [r1]\n" % X + ELSEWHERE + " ldr r4, [r1]\n" + ELSEWHERE
     ran = run(source + " movs r4, #0\n str r4, [r1]\n" + FORGET, ram={DEVICE: P})
-    assert value(ran, 7, "r4").reason == "behind the store at 0x10a, whose address is unknown"
+    assert value(ran, 7, "r4").reason == "hidden by the store at 0x10a, whose address is unknown"
     guess = value(ran, 7, "r4", Rules(limit=Tier.LIKELY))
     assert guess.value is None and guess.relative is not None
     assert guess.relative[:2] == ("r0", 1) and guess.relative.offset == 0

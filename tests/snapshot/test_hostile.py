@@ -150,7 +150,7 @@ def test_names_send_nothing_to_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content, told",
     [
-        (b"\x7fELF\x01\x01\x01", "it is an ELF file, and no snapshot folder; name it with --elf, behind the folder"),
+        (b"\x7fELF\x01\x01\x01", "it is an ELF file, and no snapshot folder; name it with --elf, after the folder"),
         (b"PERFILE2\0\0", "it is a recording of Linux perf, and no snapshot folder; "),
         (b"PK\x03\x04rest", "it is a zip archive; unpack it, and name the folder"),
         (b"\x1f\x8b\x08", "it is packed by gzip; unpack it"),

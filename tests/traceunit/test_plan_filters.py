@@ -77,7 +77,7 @@ def test_secure_and_nonsecure() -> None:
     """V-35, L18857: only bits of levels that are there."""
     assert values(units.A53, secure=False)["TRCVICTLR"] == 0x201 | ALL_S << 16
     assert values(units.A53, nonsecure=False)["TRCVICTLR"] == 0x201 | ALL_NS << 20
-    refused(units.M33, "does not tell them apart .TRCIDR3.EXLEVEL_NS is 0", secure=False)
+    refused(units.M33, "does not distinguish them .TRCIDR3.EXLEVEL_NS is 0", secure=False)
     with pytest.raises(ValueError, match="nothing is left"):
         TraceOptions(secure=False, nonsecure=False)
 

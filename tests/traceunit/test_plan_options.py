@@ -164,7 +164,7 @@ def test_stall_level_of_an_etmv3(level: Any, left: int) -> None:
 
 def test_an_etmv3_tells_conditions_anyway() -> None:
     found = plan(units.A7, conditional=Conditionals.ALL)
-    assert found.notes == ("an ETMv3 always tells of every instruction whether its condition held",)
+    assert found.notes == ("an ETMv3 always traces whether the condition of each instruction held",)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_an_etmv3_tells_conditions_anyway() -> None:
         (units.A7, dict(overflow_prevention=True), "overflow prevention: not in an ETMv3 or a PTM (ETMIDR.Major)"),
         (units.A9, dict(q_elements=QElements.ON), "Q elements: not in an ETMv3 or a PTM (ETMIDR.Major)"),
         (units.A9, dict(levels=(ExceptionLevel(1),)), "exception levels: not in an ETMv3 or a PTM (ETMIDR.Major)"),
-        (units.A9, dict(conditional=Conditionals.LOADS), "a PTM tells of branches only (ETMIDR.Major)"),
+        (units.A9, dict(conditional=Conditionals.LOADS), "a PTM traces branches only (ETMIDR.Major)"),
         (units.A7, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "at all or none (ETMCR.BranchBroadcast)"),
         (units.M4, dict(context_id=True), "Context ID: not in this trace unit (ETMCR.ContextIDSize stays 0)"),
         (units.A7, dict(vmid=False, data=DataTrace.BOTH), "not in this trace unit (ETMCR.DataAddress stays 0)"),

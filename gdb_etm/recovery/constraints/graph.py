@@ -35,7 +35,7 @@ class Premise:
         "this branch was not taken",
         "the next instruction's address",
         "an address that must be aligned",
-        "the trace tells whether this ran",
+        "the trace shows whether this ran",
         "so by the architecture",
         "traced data",
         "in memory when the run began",

@@ -53,7 +53,7 @@ def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others:
     """
     if options.exceptions is not ExceptionTrace.AS_OTHERS:
         raise UnsupportedError(
-            "exceptions %s: an ETMv3 or a PTM does not tell handlers from other code (ETMIDR.Major);"
+            "exceptions %s: an ETMv3 or a PTM does not distinguish handlers from other code (ETMIDR.Major);"
             " exclude their functions" % options.exceptions.value,
             "ETMIDR.Major",
         )

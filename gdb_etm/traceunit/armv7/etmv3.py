@@ -69,7 +69,7 @@ def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:
 
 def _own_notes(options: TraceOptions) -> Iterator[str]:
     if options.conditional:
-        yield "an ETMv3 always tells of every instruction whether its condition held"
+        yield "an ETMv3 always traces whether the condition of each instruction held"
 
 
 def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:

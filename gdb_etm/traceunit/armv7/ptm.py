@@ -57,7 +57,7 @@ def _check(options: TraceOptions, capabilities: PtmCapabilities) -> None:
                 "return stack and branch broadcast: choose one of them (ETMCR.ReturnStack)", "ETMCR.ReturnStack"
             )
     if options.conditional:
-        raise UnsupportedError("conditional instructions: a PTM tells of branches only (ETMIDR.Major)", "ETMIDR.Major")
+        raise UnsupportedError("conditional instructions: a PTM traces branches only (ETMIDR.Major)", "ETMIDR.Major")
     if options.data:
         raise UnsupportedError("data trace: a PTM has none (ETMIDR.Major)", "ETMIDR.Major")
 

@@ -157,7 +157,7 @@ class Armv7Resources:
                 return etmv3.RESOURCE_INPUT + event.number
             return etmv3.RESOURCE_SELECTED_INPUT + self._selected.index(event.number - direct)
         raise UnsupportedError(
-            '"%s": nothing that an ETMv3 or a PTM can tell (ETMIDR.Major)' % (event,), "ETMIDR.Major"
+            '"%s": nothing that an ETMv3 or a PTM can detect (ETMIDR.Major)' % (event,), "ETMIDR.Major"
         )
 
     def _check(self, leaves: Sequence[Event]) -> None:
@@ -218,7 +218,7 @@ class Armv7Resources:
         unit, rules = self._unit, self._wanted.rules
         if any(isinstance(rule.do, Mark) for rule in rules):
             raise UnsupportedError(
-                "mark: an ETMv3 or a PTM has no event packets (ETMIDR.Major); a trigger it tells", "ETMIDR.Major"
+                "mark: an ETMv3 or a PTM has no event packets (ETMIDR.Major); it traces a trigger", "ETMIDR.Major"
             )
         yield from self._joint(etmv3.ETMTRIGGER, self._when(Trigger()), "trigger")
         there = min(unit.field("ETMCCR.ExtOut"), 4)

@@ -33,7 +33,7 @@ def check_unit(block: RegisterBlock, around: Circumstances, is_ptm: bool) -> Ite
         yield bad("unit power", power.says("off" + lost), mend=around.unit_mend)
         return
     else:
-        yield unknown("unit power", power.says("units before ETMv3.3 do not tell"))
+        yield unknown("unit power", power.says("units before ETMv3.3 do not report it"))
     lock = block.read(etmv3_id.ETMOSLSR)
     if lock["Locked"]:
         words = "locked, as by software that saves the unit's state: nothing else of it answers"

@@ -31,7 +31,7 @@ def examine(path: TracePath, around: Circumstances) -> Iterator[DoctorFinding]:
     elif path.source.kind in (ComponentKind.ETMV3, ComponentKind.PTM):
         yield from _answering("unit answers", armv7.check_unit(unit, around, path.source.kind is ComponentKind.PTM))
     else:
-        yield bad("unit answers", "%s: its architecture cannot be told" % (path.source,), NO_ANSWER)
+        yield bad("unit answers", "%s: its architecture is not known" % (path.source,), NO_ANSWER)
     for link in path.links:
         yield from _answering("funnel 0x%08x" % link.component.address, check_link(link, around.advice))
     yield from _answering("buffer answers", check_sink(path.sink, around.advice))

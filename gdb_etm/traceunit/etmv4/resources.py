@@ -179,7 +179,7 @@ class _Packer:
         if isinstance(event, InMachine):
             return Term(MACHINES, 1 << self._matches.machines.index(event.machine))
         raise UnsupportedError(
-            '"%s" is nothing that a trace unit can tell (TRCRSCTLRn.GROUP)' % (event,), "TRCRSCTLRn.GROUP"
+            '"%s" is nothing that a trace unit can detect (TRCRSCTLRn.GROUP)' % (event,), "TRCRSCTLRn.GROUP"
         )
 
     def _when(self, action: Action) -> List[Event]:

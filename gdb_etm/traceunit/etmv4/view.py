@@ -75,14 +75,14 @@ def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int,
         if not all(implemented):
             name = "TRCIDR3.EXLEVEL_S" if not implemented[0] else "TRCIDR3.EXLEVEL_NS"
             raise UnsupportedError(
-                "Secure and Non-secure code: this unit does not tell them apart (%s is 0)" % name, name
+                "Secure and Non-secure code: this unit does not distinguish them (%s is 0)" % name, name
             )
         secure, nonsecure = (0 if options.secure else implemented[0]), (0 if options.nonsecure else implemented[1])
         words.append("Non-secure code only" if secure else "Secure code only")
     if options.exceptions in (ExceptionTrace.OFF, ExceptionTrace.ONLY):
         if implemented != (_THREAD | _HANDLER, 0):
             raise UnsupportedError(
-                "exceptions %s: this unit does not tell handlers from other code; it is not a Cortex-M's"
+                "exceptions %s: this unit does not distinguish handlers from other code; it is not a Cortex-M's"
                 " (TRCIDR3.EXLEVEL_S is 0x%x)" % (options.exceptions.value, implemented[0]),
                 "TRCIDR3.EXLEVEL_S",
             )
