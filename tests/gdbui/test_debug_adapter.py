@@ -74,8 +74,11 @@ def check_pause(client: AdapterClient) -> None:
         # A quick machine may be at the history's beginning before it hears of the pause.
         reasons.append(client.go("pause")["reason"])
         client.type("delete")
-        client.go("continue")
-    assert reasons[-1] == "pause", reasons
+        # Then it hears of it on the way forward.
+        reasons.append(client.go("continue")["reason"])
+        if reasons[-1] == "pause":
+            client.go("continue")
+    assert "pause" in reasons, reasons
 
 
 @pytest.mark.every_gdb
