@@ -78,13 +78,3 @@ def dead_stack(address: int, pushed: int = 16) -> DeadStack:
     found = DeadStack(ssa)
     found.look()
     return found
-
-
-def test_it_is_given_up_where_it_is_refused() -> None:
-    found = dead_stack(STACK)
-    assert found.helps(0, 1)
-    found.refuse(0, 1)
-    assert not found.helps(0, 1) and found.helps(0, 2)
-    for number in range(2, 12):
-        found.refuse(0, number)
-    assert not found.helps(0, 99)

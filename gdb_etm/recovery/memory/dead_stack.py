@@ -13,9 +13,6 @@ from typing import List, Set, Tuple
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Pairs of accesses after which nothing is taken to miss what is below SP: the program writes there.
-_MOST_REFUSED = 8
-
 
 class DeadStack:
     """Finds the bytes below SP when an instruction runs.
@@ -28,19 +25,8 @@ class DeadStack:
         self._bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
         # By SP's variable: the lowest address of its stack, where its value is known.
         self._lowest: List[int] = []
-        # Pairs of accesses of which that led to a contradiction.
-        self._refused: Set[Tuple[int, int]] = set()
-
-    def refuse(self, older: int, later: int) -> None:
-        """Note that two accesses may have another write between them."""
-        self._refused.add((older, later))
-
-    def helps(self, older: int, later: int) -> bool:
-        """Check whether it holds between two accesses.
-
-        It does not where it was refused, or if it was refused too often elsewhere.
-        """
-        return len(self._refused) <= _MOST_REFUSED and (older, later) not in self._refused
+        # Whether stores may be taken to miss it: no more after a contradiction, as each costs a round.
+        self.holds = True
 
     def look(self) -> None:
         """Find the stacks by what is known of SP."""

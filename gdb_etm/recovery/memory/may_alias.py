@@ -108,7 +108,7 @@ class MayAlias:
         if self.owned.keeps(older, later):
             return self._of_owner(older, later, byte), False
         dead = self.dead_stack
-        if dead is not None and dead.helps(older, later):
+        if dead is not None and dead.holds:
             above = self._above_sp(dead, older, later, byte)
             if above < 0 or not guessed:
                 return above, False

@@ -196,10 +196,10 @@ class Solver:
     def _trespassed(self, links: Set[Tuple[int, int, int]]) -> bool:
         # Frames that others have written are shared, and what was written below SP is not dead; gives whether there
         # are any.
-        for kind, older, later in sorted(links):
+        for kind, older, _ in sorted(links):
             dead_stack = self.memory.may_alias.dead_stack
             if kind == ConstraintKind.BELOW and dead_stack is not None:
-                dead_stack.refuse(older, later)
+                dead_stack.holds = False
                 continue
             fallen = None if self.owned is None else self.owned.disown(older)
             if fallen is not None:
