@@ -21,7 +21,7 @@ from gdb_etm.recovery.values import CoreState
 from tests.board import witness
 from tests.firmware.build import symbol
 from tests.firmware.cortex_a import build as cortex_a
-from tests.firmware.recovery.build import DEEP, elf
+from tests.firmware.programs import deep_of, elf
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.inputs import Inputs
 
@@ -51,12 +51,12 @@ def prepare(
 ) -> Files:
     """Run a program and keep its truth, unless that is current.
 
-    :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
+    :param program: Its name, or its path (``tests.firmware.programs``).
     :param halt: After about how many instructions it is halted; None lets it run to its end.
     :param begin: After about how many instructions its RAM is saved, too.
-    :param deep: Whether it is halted only where its function of ``tests.firmware.recovery.build.DEEP`` begins next.
+    :param deep: Whether it is halted only where its function by ``tests.firmware.programs.deep_of`` begins next.
     """
-    name = "%s-%s-%s" % (board, program, "end" if halt is None else halt)
+    name = "%s-%s-%s" % (board, program.replace("/", "%"), "end" if halt is None else halt)
     name += "-deep" if deep else ""
     if begin is not None:
         name += "-%d" % begin
@@ -76,7 +76,7 @@ def prepare(
         files.before.write_bytes(machine.bus.ram)
     _run(machine, halt or _MOST)
     if deep:
-        place = symbol(elf(program), DEEP[program.partition("-")[0]])
+        place = symbol(elf(program), deep_of(program) or "")
         machine.core.set_breakpoints([place])
         _run(machine, _MOST)
         assert machine.core.engine.pc == place, program + " does not get there"

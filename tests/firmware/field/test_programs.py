@@ -1,0 +1,43 @@
+"""Differential run of a compiler; the programs' own checks hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gdb_etm.board.machine import Machine
+from gdb_etm.board.options import BoardOptions
+from tests.board import witness
+from tests.firmware.build import compiler, symbol
+from tests.firmware.field.build import FOLDER, PROGRAMS, board_of, build, elf
+from tests.firmware.test_firmware import loaded, version
+from tests.recovery.inputs import Inputs
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_it_ends_well_after_more_than_two_long_windows(program: str) -> None:
+    machine = Machine(BoardOptions(board_of(program), elf(program)))
+    machine.add_device(Inputs())
+    machine.core.reset()
+    machine.write(witness.DHCSR, 4, witness.RUN)
+    while not machine.core.halted and machine.clock.now() < 400_000:
+        machine.run(5000)
+    assert machine.core.halted
+    assert 0 <= machine.core.engine.pc - symbol(elf(program), "finished") < 8
+    assert machine.clock.now() > 120_000
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_built_file_is_what_the_source_says(program: str, tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("no arm-none-eabi-gcc")
+    out = str(tmp_path / "out.elf")
+    build(program, out)
+    if version(elf(program)) == version(out):
+        assert loaded(out) == loaded(elf(program))
+
+
+def test_no_built_file_names_where_it_was_built() -> None:
+    for program in PROGRAMS:
+        assert str(FOLDER.parent.parent).encode() not in Path(elf(program)).read_bytes()
