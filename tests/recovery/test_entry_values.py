@@ -132,6 +132,31 @@ def test_words_of_a_frame() -> None:
     assert not recovery.findings
 
 
+SHARED = """
+    movs r3, #1
+    %s
+    nop
+zero:
+    movs r3, #0
+shared:
+    nop
+    nop
+    nop
+"""
+ZERO = CODE + 6
+
+
+@pytest.mark.parametrize("first, known", [("b.n shared", False), ("b.n zero", True), ("bl shared", False)])
+def test_other_code_may_enter_a_function_behind_its_beginning(first: str, known: bool) -> None:
+    # As a compiler's arithmetic in assembly does.
+    wide = 2 * first.startswith("bl")
+    told = Told([CODE, ZERO + wide, ZERO + wide + 8], {CODE: 0})
+    source = SHARED % first
+    recovery = late(run(source, REGISTERS), source, ZERO + wide + 4, told)
+    assert recovery.register(1, "r3").value == (0 if known else None)
+    assert not recovery.findings
+
+
 def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
     line = TraceSsa(Rules(), Program([]))
     current = [line.new(-1) for _ in range(64)]
@@ -171,7 +196,7 @@ WALK = CODE + 16
 
 def walked(first: str) -> Recovery:
     start = WALK + 8 + (2 if first else 0)
-    told = Told([CODE, WALK, WALK + 0x20], {CODE: 0, CODE + 2: 8, WALK: 0})
+    told = Told([CODE, WALK, start + 8], {CODE: 0, CODE + 2: 8, WALK: 0})
     source = LOOP % first + "other:\n"
     registers = {**REGISTERS, "r2": STACK + 0x40, "lr": CODE + 14 | 1}
     ran = run(source.replace("pop {r4, pc}", "b end"), registers, {STACK + 0x40: 0x20000100})

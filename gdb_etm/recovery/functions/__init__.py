@@ -2,8 +2,8 @@
 
 - ``calls.py``: the calling convention (AAPCS32, 6.1) as assumptions.
 - ``frames.py``: call frame information (DWARF 5, 6.4).
-- ``branches.py``: the control flow graph of a function; ``entry_values.py``: forward dataflow over it, in terms of
-  the function's entry (``origins.py``).
+- ``branches.py``: the control flow graph of a function; ``entries.py``: where other code enters it.
+- ``entry_values.py``: forward dataflow over it, in terms of the function's entry (``origins.py``).
 - ``escape.py``: frames whose address does not escape.
 - ``functions.py``: all of that, asked at one moment.
 """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import InstructionKind, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, is_wide
+from gdb_etm.recovery.functions.entries import entries
 from gdb_etm.recovery.lift.operations import LR, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
@@ -52,6 +53,13 @@ class FunctionCode:
         # With nothing of its frame left on the stack it goes on in another function.
         leaves = row is not None and row.register == SP and row.offset == 0
         return ([following] if conditional else []) if leaves else None
+
+    def entered(self, function: int, isa: Isa) -> Iterable[int]:
+        """List where other code enters a function behind its beginning.
+
+        :param function: Where it begins.
+        """
+        return entries(self._program, self._information, isa).get(function, ())
 
     def _answered(self, following: int) -> List[int]:
         # A handler may let the code that has asked for it go on an instruction or two later.

@@ -26,7 +26,9 @@ _FRAME_WORDS = 1 << 10
 _WORD = 4
 # What an instruction makes, what it finds where paths join, and what it has made before.
 _MADE, _FOUND, _OLD = range(3)
+# Where ways begin that no instruction of the function leads to: its beginning, and where other code enters it.
 _ENTRY = -1
+_ENTERED = -2
 # Times that an instruction is looked at, on the average of all bytes.
 _VISITS = 8
 # Of the registers, that a function is called with; what others hold it only keeps.
@@ -154,7 +156,9 @@ class EntryValues:
         ways: Dict[int, Dict[int, Known]] = {bounds[0]: {_ENTRY: entry}}
         loaded = self._loaded[bounds[0]] = set()
         keeps_words = self._private.keeps(bounds, like)
-        todo = [bounds[0]]
+        for address in self._branches.entered(bounds[0], like.isa):
+            found[address] = ways.setdefault(address, {})[_ENTERED] = {}
+        todo = list(found)
         left = _VISITS * (bounds[1] - bounds[0])
         while todo:
             at = todo.pop()

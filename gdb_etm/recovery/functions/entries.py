@@ -1,0 +1,57 @@
+"""Where other code enters a function behind its beginning.
+
+Functions in assembly, such as a compiler's arithmetic (libgcc's ``__aeabi_i2f``), share their ends, and call frame
+information may count several as one.  A compiler's own do not.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Dict, Mapping, Set
+
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide, skip_plain
+from gdb_etm.recovery.rules import FrameInformation
+
+# A literal such as 0xe000ed04, an address in the System Control Space, begins like a B by four bytes.
+_SYSTEM = 0xE000
+
+
+@lru_cache(maxsize=2)
+def entries(program: Program, information: FrameInformation, isa: Isa) -> Mapping[int, Set[int]]:
+    """Find them, by the beginning of the function that is entered.
+
+    Direct branches and calls tell; of the code, what has call frame information is looked at.
+    """
+    found: Dict[int, Set[int]] = {}
+    for start, data in program.pieces:
+        at = 0
+        while at < len(data):
+            bounds = information.function(start + at)
+            if bounds is None:
+                at += 2
+                continue
+            end = min(bounds[1] - start, len(data))
+            for target in _targets(data, start, at, end, isa):
+                entered = None if bounds[0] <= target < bounds[1] else information.function(target)
+                if entered is not None and entered[0] != target:
+                    found.setdefault(entered[0], set()).add(target)
+            at = max(end, at + 2)
+    return found
+
+
+def _targets(data: bytes, start: int, at: int, end: int, isa: Isa) -> Set[int]:
+    found: Set[int] = set()
+    while True:
+        at, _ = skip_plain(data, at, isa)
+        if at + 2 > end:
+            return found
+        first = data[at] | data[at + 1] << 8
+        second = int.from_bytes(data[at + 2 : at + 4], "little")
+        if isa is Isa.A32:
+            insn = decode_a32(start + at, first | second << 16)
+        else:
+            insn = decode_t32(start + at, first, second) if is_wide(first) else decode_t16(start + at, first)
+        if insn.kind is InstructionKind.DIRECT and (first != _SYSTEM or isa is Isa.A32):
+            found.add(insn.target)
+        at += insn.size
