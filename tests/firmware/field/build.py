@@ -37,7 +37,12 @@ _SVC = ("svc/threads.c", "svc/objects.c", "svc/port.c")
 SOURCES: Dict[str, Source] = {
     "station": Source(("station.c", *_OS), "filter"),
     "gateway": Source(("gateway.c", *_SVC), "fold"),
+    "plant": Source(("plant.c", "exec/exec.c"), "regulate"),
     "logger": Source(("logger.c",), "longest_match"),
+    "json": Source(("json.c", "heap.c"), "write_value"),
+    "script": Source(("script.c", "heap.c"), "interpret"),
+    "files": Source(("files.c",), "buffer_of"),
+    "channel": Source(("channel.c",), "crc32"),
 }
 BUILDS: Dict[str, Target] = {
     "station-O2": Target("m33", "hard"),
@@ -48,9 +53,24 @@ BUILDS: Dict[str, Target] = {
     "gateway-Os": Target("m33", "soft"),
     "gateway-flto": Target("m7", "hard"),
     "gateway-Og": Target("m4", "hard"),
+    "plant-O2": Target("m7", "soft"),
+    "plant-O0": Target("m4", "soft"),
+    "plant-Os": Target("m33", "soft"),
     "logger-O2": Target("m4", "soft"),
     "logger-Og": Target("m33", "soft"),
     "logger-flto": Target("m7", "hard"),
+    "json-O2": Target("m33", "soft"),
+    "json-O0": Target("m7", "soft"),
+    "json-flto": Target("m4", "hard"),
+    "script-O2": Target("m7", "hard"),
+    "script-Os": Target("m4", "hard"),
+    "script-Og": Target("m33", "soft"),
+    "files-O2": Target("m33", "hard"),
+    "files-Os": Target("m7", "soft"),
+    "files-Og": Target("m4", "soft"),
+    "channel-O2": Target("m4", "hard"),
+    "channel-O0": Target("m33", "hard"),
+    "channel-Os": Target("m7", "hard"),
 }
 PROGRAMS = tuple(BUILDS)
 LEVELS: Dict[str, Tuple[str, ...]] = {

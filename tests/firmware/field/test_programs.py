@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from tests.board import witness
 from tests.firmware.build import compiler, symbol
-from tests.firmware.field.build import FOLDER, PROGRAMS, board_of, build, elf
+from tests.firmware.field.build import BUILDS, FOLDER, LEVELS, PROGRAMS, SOURCES, board_of, build, elf
 from tests.firmware.test_firmware import loaded, version
 from tests.recovery.inputs import Inputs
 
@@ -41,3 +42,15 @@ def test_built_file_is_what_the_source_says(program: str, tmp_path: Path) -> Non
 def test_no_built_file_names_where_it_was_built() -> None:
     for program in PROGRAMS:
         assert str(FOLDER.parent.parent).encode() not in Path(elf(program)).read_bytes()
+
+
+def test_each_program_has_three_builds_and_each_way_to_build_three_programs() -> None:
+    names = Counter(program.partition("-")[0] for program in PROGRAMS)
+    assert set(names) == set(SOURCES)
+    assert min(names.values()) >= 3
+    assert {name for name in names if name + "-O2" in PROGRAMS} == set(names)
+    levels = Counter(program.partition("-")[2] for program in PROGRAMS)
+    boards = Counter(target.board for target in BUILDS.values())
+    floats = Counter(target.floats for target in BUILDS.values())
+    assert set(levels) == set(LEVELS)
+    assert min(*levels.values(), *boards.values(), *floats.values()) >= 3
