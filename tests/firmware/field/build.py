@@ -79,7 +79,7 @@ LEVELS: Dict[str, Tuple[str, ...]] = {
 }
 _CORES: Dict[str, Tuple[str, str]] = {
     "m33": ("cortex-m33", "fpv5-sp-d16"),
-    "m7": ("cortex-m7", "fpv5-d16"),
+    "m7": ("cortex-m7", "fpv5-sp-d16"),
     "m4": ("cortex-m4", "fpv4-sp-d16"),
 }
 _FLAGS = (
