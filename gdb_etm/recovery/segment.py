@@ -133,6 +133,7 @@ class Solution:
     def _build(self, facts_at: Dict[int, List[Fact]]) -> None:
         pc = None if self.end is None else self.end.registers.get("pc")
         self._end_fits = pc is None or self._reaches(pc)
+        self.flow.threads.pointer = None if self.end is None else self.end.registers.get("psp")
         if not self._end_fits:
             self.flow.end_elsewhere()
         try:

@@ -25,7 +25,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Waiting
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.saved_contexts import ThreadMatch, Wait
+from gdb_etm.recovery.threads.saved_contexts import Wait
 
 
 class Suspended(NamedTuple):
@@ -176,11 +176,6 @@ class TraceExceptions:
             calls.assume(entry.number, slots, entry.kept, popped, kind)
         self._put_all(current)
         return resumption
-
-    def match(self, left: int, frames: Tuple[int, ...]) -> ThreadMatch:
-        """Describe a thread that went on, by the frames that fit it."""
-        entry, _ = self._left[left]
-        return ThreadMatch(entry.number, entry.kept[0], frames)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits with a frame that is in memory.

@@ -50,6 +50,8 @@ class ThreadSwitches:
         self._address = address
         self._word = word
         self._later = later
+        # PSP at the end, if that is known.
+        self.pointer: Optional[int] = None
         self._matcher = ThreadMatcher(self._new_tracker())
         # By the index of an exception return the variable of its frame's address.
         self.popped: Dict[int, int] = {}
@@ -73,7 +75,7 @@ class ThreadSwitches:
         self._track(tracker, 0)
         if tracker.has_switched:
             self._matcher = matcher = ThreadMatcher(tracker)
-            self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word)
+            self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word, self._last_pointer)
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
 
     def leave(self, index: int) -> Optional[int]:
@@ -98,7 +100,7 @@ class ThreadSwitches:
         self._track(tracker, number)
         values = {index: known(variable) for index, variable in self.popped.items()}
         frames = {index: value for index, value in values.items() if value is not None}
-        return tracker.handed(self._address(number), frames, self._last_word)
+        return tracker.handed(self._address(number), frames, self._last_word, self._last_pointer)
 
     def wait(self, last: int, word: Word, finish: Callable[[Suspended], None]) -> SavedContexts:
         """Assume that threads wait at the end with their frames in memory.
@@ -118,9 +120,8 @@ class ThreadSwitches:
             self.scheduler.run(block, current, self._returned[resumed], number)
         for address, left in self._matcher.relied():
             self.scheduler.rely(address, left_at(left).number)
-        matches = [self._exceptions.match(left, frames) for left, frames in self._matcher.frames.items()]
         found = [wait for wait in waits if wait is not None]
-        return SavedContexts(self._ssa, found, matches, word, self._calls.assumptions)
+        return SavedContexts(self._ssa, found, word, self._calls.assumptions)
 
     @property
     def by_block(self) -> Set[int]:
@@ -134,6 +135,11 @@ class ThreadSwitches:
     def _last_word(self) -> Optional[Word]:
         # Reads memory at the end of all.
         return self._word if self._later is None else self._later.word
+
+    @property
+    def _last_pointer(self) -> Optional[int]:
+        # PSP at the end of all.
+        return self.pointer if self._later is None else self._later.pointer
 
     def _new_tracker(self) -> ThreadTracker:
         switches = ContextSwitches(

@@ -86,14 +86,6 @@ class Assumptions:
             if one.kind == THREAD and any(_is_across(call, one) for call in calls)
         }
 
-    def of_threads(self, numbers: Set[int]) -> Set[int]:
-        """List the assumptions that fall with threads that did not go on.
-
-        :param numbers: Of the instructions before the threads were left.
-        """
-        made = enumerate(self.made)
-        return self.of_switches({number for number, one in made if one.kind == THREAD and one.number in numbers})
-
     def of_blocks(self, until: int) -> Set[int]:
         """Give all that rests on which blocks the scheduler keeps threads in.
 

@@ -213,10 +213,9 @@ class Solver:
             count = len(self.assumptions.made)
             self.saved.look()
             self._assume(set(range(count)))
-        wrong = self.assumptions.of_threads(self.saved.others()) if self.saved is not None else set()
-        if self.scheduler is not None:
-            wrong |= self.assumptions.of_blocks(self.scheduler.disturbed(self.memory))
-        return wrong
+        if self.scheduler is None:
+            return set()
+        return self.assumptions.of_blocks(self.scheduler.disturbed(self.memory))
 
     def _assume(self, dropped: Set[int]) -> None:
         ssa = self.ssa

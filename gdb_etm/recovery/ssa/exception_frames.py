@@ -9,12 +9,14 @@ Word = Callable[[int], Optional[int]]
 
 # Bytes that are searched.
 _MOST = 1 << 20
+# Where LR is in a frame.
+LR_AT = 20
 # Words above one another in which return addresses are looked for.
 _ABOVE = 64
 # Bytes of instructions after a request that its handler may skip.
 _SKIPPED = 8
-# The least EXC_RETURN, and its bit for PSP.
-_EXC_RETURN, _PSP = 0xFFFFFF80, 4
+# EXC_RETURN of a thread on PSP: the bits that are the same always.
+_FIXED, _EXC_RETURN = 0xFFFFFF8E, 0xFFFFFF8C
 # T and the exception's number, which is 0 in Thread mode.
 _XPSR = 0x010001FF
 
@@ -52,16 +54,10 @@ def goes_on(address: int, asked: bool) -> Sequence[int]:
 class SwitchedOut(NamedTuple):
     """A thread that was left."""
 
-    # Index of the exception, in what was expanded.
-    event: int
     # Where it goes on.
     address: int
     # Return addresses of its calls, as far as they are known, innermost last.
     calls: Tuple[int, ...]
-    # That the scheduler keeps it in, if known.
-    block: Optional[int] = None
-    # Whether it has asked for the exception.
-    asked: bool = False
 
 
 class Waiting(NamedTuple):
@@ -113,7 +109,7 @@ class ExceptionFrames:
         """
         found: Dict[bool, List[Waiting]] = {True: [], False: []}
         for address in self.at(left.address):
-            if self._has_calls(address, left.calls):
+            if self.follow(address, address + LR_AT, left.calls):
                 in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
                 found[in_register].append(self.read(address))
         return found[True] or found[False]
@@ -121,19 +117,27 @@ class ExceptionFrames:
     def read(self, address: int) -> Waiting:
         """Read the frame at an address."""
         words = [self._word(address + 4 * index) for index in (0, 1, 2, 3, 4, 5, 7)]
-        below = self._word(address - 4)
         known = tuple([word for word in words if word is not None])
-        is_return = below is not None and below >= _EXC_RETURN and below & _PSP
-        return Waiting(address, known if len(known) == 7 else (), below if is_return else None)
+        return Waiting(address, known if len(known) == 7 else (), self.returns(address - 4))
 
-    def _has_calls(self, frame: int, calls: Sequence[int]) -> bool:
-        # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
-        at = frame + 20
-        for depth, address in enumerate(reversed(calls)):
+    def returns(self, address: int) -> Optional[int]:
+        """Read a thread's EXC_RETURN at an address, if it is one."""
+        word = self._word(address)
+        return word if word is not None and word & _FIXED == _EXC_RETURN else None
+
+    def follow(self, frame: int, at: int, calls: Sequence[int]) -> int:
+        """Find return addresses above a frame.
+
+        The innermost one may be in LR.
+
+        :param at: From where on; :data:`LR_AT` bytes above the frame at first.
+        :param calls: The return addresses, innermost last.
+        :returns: The address after the outermost one; 0 if one of them is not there.
+        """
+        for address in reversed(calls):
             words = range(at, at + 4 * _ABOVE, 4)
             at = next((word + 4 for word in words if self._word(word) == address | 1), 0)
             if not at:
-                return False
-            if not depth:
-                at = max(at, frame + 32)
-        return True
+                return 0
+            at = max(at, frame + 32)
+        return at

@@ -2,7 +2,8 @@
 
 A thread goes on where it was left, and its returns lead to where its calls were.  Another one that runs the same code,
 and was left before all that is known, would do so too: a thread that waits has a frame on its stack, so memory at the
-halt shows whether there is one.
+halt shows whether there is one.  If a pointer leads to any such frame, the scheduler keeps them in memory: then a frame
+without one is only what a thread has left there.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Waiting, Word, can_search, goes_on
+from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Successor
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
-from gdb_etm.recovery.threads.residences import Continuation, Residence, ThreadTracker, follow_returns
+from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
 
-# Threads that wait and are looked at, the newest ones.
-_WAITING = 64
 # Frames that are no further apart, in bytes, are believed to be of one stack.
 NEAR = 128
 # Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
 _SAVED = 128
+# Bytes below the pointer of a stack where frames are taken to be of that stack, too.
+_DEAD = 232
 
 
 class ThreadMatcher:
@@ -32,46 +34,43 @@ class ThreadMatcher:
     def __init__(self, tracker: ThreadTracker) -> None:
         self._tracker = tracker
         self._residences = tracker.residences
-        # Where threads have asked for an exception.
-        self._asked: Set[int] = set()
-        # The addresses of frames in memory that fit threads that went on, by the index of the exception that left them.
-        self.frames: Dict[int, Tuple[int, ...]] = {}
-        # The same of all that were matched by where they went on, with what they did then.
-        self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The blocks of the threads.
         self._decided: Decided = NOTHING
         # The exceptions that left threads whose block alone shows what they did afterwards.
         self.by_block: Set[int] = set()
 
     def match(
-        self, stacks: Sequence[Tuple[int, int]], word: Optional[Word]
+        self, stacks: Sequence[Tuple[int, int]], word: Optional[Word], pointer: Optional[int]
     ) -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
         """Match the threads that went on with those that were left.
 
         :param stacks: Where stacks may be.
         :param word: Reads memory at the halt.
+        :param pointer: PSP at the halt, if known.
         :returns: By the index of an exception return that of the exception that left the thread; and the threads that
             wait at the end, by the same, with their frames.
         """
         self._tracker.join()
-        addresses = [one.left_at for one in self._residences if one.left_at is not None]
+        left = [one for one in self._residences if one.left_at is not None]
         searched = word if stacks and can_search(stacks) else None
-        self._asked = {one.left_at for one in self._residences if one.left_at is not None and one.asked}
-        frames = ExceptionFrames(stacks, searched, set(addresses), self._asked) if searched is not None else None
+        asked = {one.left_at for one in left if one.left_at is not None and one.asked}
+        addresses = {one.left_at for one in left if one.left_at is not None}
+        own = pointer if self._tracker.last_goes_on else None
+        frames = ExceptionFrames(stacks, searched, addresses, asked) if searched is not None else None
         pointers = Pointers(stacks, word) if word is not None else None
-        found, waiting = self._repeat(addresses, frames, pointers, ())
-        at_end = [] if frames is None else _at_end(waiting, frames)
+        found, waiting = self._follow(_Candidates(self._residences, frames, pointers, (), own))
         if self._tracker.later is not None:
-            return self._before_later(found, at_end)
-        if frames is not None and word is not None and pointers is not None:
-            self._decided = decide(self._tracker.periods(), word, frames.at, pointers)
-        if frames is None or word is None or not self._decided.blocks:
-            return found, at_end
-        plain = {*found.items(), *at_end}
-        found, waiting = self._repeat(addresses, frames, pointers, self._decided.blocks)
-        at_end = self._known_at_end(waiting, frames, word)
-        self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(at_end) - plain}
-        return found, at_end
+            return self._before_later(found, waiting)
+        if frames is None or word is None or pointers is None:
+            return found, waiting
+        self._decided = decide(self._tracker.periods(), word, frames.at, pointers)
+        if self._decided.blocks:
+            plain = {*found.items(), *waiting}
+            found, waiting = self._follow(
+                _Candidates(self._residences, frames, pointers, self._frames_of_blocks(word), own)
+            )
+            self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(waiting) - plain}
+        return found, waiting
 
     def _before_later(
         self, found: Dict[int, int], at_end: List[Tuple[int, Waiting]]
@@ -84,25 +83,35 @@ class ThreadMatcher:
             frame = frames[resumed]
             if resumed < 0 <= left and frame is not None:
                 waiting.append((left, Waiting(frame, (), None)))
-        self.frames = {left: found for left, found in self.frames.items() if left in own.values()}
         return own, waiting
 
-    def _known_at_end(
-        self, waiting: Sequence[SwitchedOut], frames: ExceptionFrames, word: Word
-    ) -> List[Tuple[int, Waiting]]:
-        # A known block has the address of the frame.
+    def _follow(self, candidates: "_Candidates") -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
+        # As :meth:`match`.
+        found: Dict[int, int] = {}
+        waiting: List[Tuple[int, Waiting]] = []
+        last = len(self._residences) - 1 if self._tracker.last_goes_on else None
+        search = ChainSearch(self._residences, candidates.of, candidates.frames, last)
+        for number, after in search.successors().items():
+            left = self._residences[number].left
+            resumed = None if after.residence is None else self._residences[after.residence].resumed
+            if left is not None and resumed is not None:
+                found[resumed] = left
+            elif left is not None and after.frame != SOMEWHERE:
+                waiting.append((left, candidates.waiting[after.frame]))
+        returns = candidates.returns([frame.address for _, frame in waiting])
+        return found, [
+            (left, frame._replace(returns=returns.get(frame.address, frame.returns))) for left, frame in waiting
+        ]
+
+    def _frames_of_blocks(self, word: Word) -> List[Optional[Tuple[int, int]]]:
+        # Of each residence the thread's block and its frame at the end, if known.
         switch = next(one.switch for one in self._tracker.periods() if one.switch is not None)
-        found: List[Tuple[int, Waiting]] = []
-        others: List[SwitchedOut] = []
-        for left in waiting:
-            saved = None if left.block is None else word((left.block + switch.member) & MASK)
-            if saved is None:
-                others.append(left)
-                continue
-            fits = [frame for frame in frames.of(left) if frame.address == (saved + switch.lowered) & MASK]
-            found += [(left.event, frame) for frame in fits]
-        taken = {frame.address for _, frame in found}
-        return found + [(left, frame) for left, frame in _at_end(others, frames) if frame.address not in taken]
+        found: List[Optional[Tuple[int, int]]] = []
+        for block in self._decided.blocks:
+            saved = None if block is None else word((block + switch.member) & MASK)
+            known = block is not None and saved is not None
+            found.append((block or 0, ((saved or 0) + switch.lowered) & MASK) if known else None)
+        return found
 
     def handled(self) -> Iterator[Tuple[Optional[int], int, int, Handled]]:
         """List the handlers that changed between threads.
@@ -138,106 +147,81 @@ class ThreadMatcher:
             if left is not None:
                 yield word, left
 
-    def _repeat(
+
+class _Candidates:
+    # What may come after each residence; reads frames.
+
+    def __init__(
         self,
-        addresses: Sequence[int],
+        residences: Sequence[Residence],
         frames: Optional[ExceptionFrames],
         pointers: Optional[Pointers],
-        blocks: Sequence[Optional[int]],
-    ) -> Tuple[Dict[int, int], List[SwitchedOut]]:
-        # Match all again until no more continuations are known at which several threads wait.
-        ambiguous: Set[Continuation] = set()
-        count = -1
-        while count != len(ambiguous):
-            count = len(ambiguous)
-            self.frames.clear()
-            self._fits.clear()
-            found, waiting = self._go(addresses, frames, ambiguous, blocks)
-            if frames is not None and pointers is not None:
-                ambiguous |= self._rivals(waiting, frames, pointers)
-        return found, waiting
+        blocks: Sequence[Optional[Tuple[int, int]]],
+        running: Optional[int],
+    ) -> None:
+        self._residences = residences
+        self._pointers = pointers
+        self._blocks = blocks or [None] * len(residences)
+        self.frames = frames if pointers is not None else None
+        # The frames that fit, by residence.
+        self._frames: List[List[int]] = []
+        # By their addresses.
+        self.waiting: Dict[int, Waiting] = {}
+        for one in residences:
+            fits = (
+                [] if frames is None or one.left_at is None else frames.of(SwitchedOut(one.left_at, tuple(one.calls)))
+            )
+            self._frames.append([frame.address for frame in fits])
+            self.waiting.update([(frame.address, frame) for frame in fits])
+        # Those that pointers lead to; what the thread has left that runs at the end is none of them.
+        kept = {at for at in self.waiting if pointers and pointers.to(range(at - _SAVED, at + 1, 4))}
+        self._keeps = bool(kept)
+        self._kept = {at for at in kept if running is None or not running - _DEAD <= at <= running}
 
-    def _rivals(self, waiting: Sequence[SwitchedOut], frames: ExceptionFrames, pointers: Pointers) -> Set[Continuation]:
-        # Where others may have gone on than was taken: the thread that was left there seems to wait still, as its
-        # frame is in memory, a pointer to it is, and nobody else is known to wait there.  One that runs at the end may
-        # have both from before.
-        known = {frame.address for left in waiting for frame in frames.of(left)}
-        return {
-            one.continuation
-            for one, fits in self._fits
-            if one is not self._residences[-1]
-            and any(at not in known and pointers.to(range(at - _SAVED, at + 1, 4)) for at in fits)
-        }
+    def of(self, number: int, later: Sequence[int]) -> List[Successor]:
+        """List what may come after a residence.
 
-    def _go(
-        self,
-        addresses: Sequence[int],
-        frames: Optional[ExceptionFrames],
-        ambiguous: Set[Continuation],
-        blocks: Sequence[Optional[int]],
-    ) -> Tuple[Dict[int, int], List[SwitchedOut]]:
-        # Match all but those that go on where several threads are known to wait at times; more such ones are added.
-        found: Dict[int, int] = {}
-        waiting: List[SwitchedOut] = []
-        fresh: Set[Continuation] = set()
-        matched: List[Continuation] = []
-        for number, residence in enumerate(self._residences):
-            calls: List[int] = []
-            block = blocks[number] if blocks else None
-            own = [left for left in waiting if left.block == block and block is not None]
-            alike = _fitting(waiting, residence)
-            fits = own or [left for left in alike if None in (block, left.block)]
-            waiting = [left for left in waiting if left not in fits]
-            continuation = residence.continuation
-            if len(alike) > 1 or not fits and continuation in fresh:
-                ambiguous.add(continuation)
-            elif residence.resumed is not None and not fits:
-                fresh.add(continuation)
-                # It waited all the time: what went on there before may have been it.
-                ambiguous.update(one for one in matched if self._is_same(one, continuation))
-            if len(fits) == 1 and residence.resumed is not None and (own or continuation not in ambiguous):
-                rare = addresses.count(fits[0].address) == 1
-                if _fitting(own, residence) if own else self._is_sure(fits[0], residence, rare, frames):
-                    found[residence.resumed] = fits[0].event
-                    matched += [] if own else [continuation]
-                    calls = list(fits[0].calls)
-                    follow_returns(calls, residence.outs)
-            running = residence is self._residences[-1] and not self._tracker.depth
-            if residence.left is not None and residence.left_at is not None and not running:
-                calls += residence.calls
-                left = SwitchedOut(residence.left, residence.left_at, tuple(calls), block, residence.asked)
-                waiting = waiting[1 - _WAITING :] + [left]
-        return found, waiting
+        :param later: The residences that are free.
+        """
+        one = self._residences[number]
+        if one.left_at is None:
+            return []
+        places = goes_on(one.left_at, one.asked)
+        block = self._blocks[number]
+        after = [other for other in later if self._residences[other].address in places]
+        after = [other for other in after if None in (block, self._blocks[other]) or self._blocks[other] == block]
+        found = [Successor(other, SOMEWHERE) for other in after]
+        if self.frames is None:
+            return found if self._is_rare(one, after) else [*found, Successor(None, SOMEWHERE)]
+        frames = [at for at in self._frames[number] if block is None or at == block[1]]
+        if self._keeps:
+            frames = [at for at in frames if at in self._kept]
+        elif found and max(frames, default=0) - min(frames, default=0) <= NEAR:
+            # What it has left there itself.
+            frames = []
+        return found + [Successor(None, at) for at in frames]
 
-    def _is_same(self, one: Continuation, other: Continuation) -> bool:
-        # Whether one thread may have both continuations.
-        start, there = one[0], other[0]
-        near = start == there or start is not None and there in goes_on(start, start in self._asked)
-        return near and (one[1] == other[1] or None in (one[1], other[1]) or start != there)
+    def returns(self, frames: Sequence[int]) -> Dict[int, int]:
+        """Read EXC_RETURN of several threads from their saved contexts.
 
-    def _is_sure(self, left: SwitchedOut, residence: Residence, rare: bool, frames: Optional[ExceptionFrames]) -> bool:
-        # Whether no thread that was left before all that is known can be meant.
-        found = () if frames is None else tuple([frame.address for frame in frames.of(left)])
-        if frames is not None and (not found or max(found) - min(found) <= NEAR):
-            self.frames[left.event] = found
-        elif not rare or follow_returns(list(left.calls), residence.outs) <= 1:
-            return False
-        self._fits.append((residence, found))
-        return True
+        It is the same distance above what a pointer to each of them leads to.
 
+        :returns: By the address of a frame.
+        """
+        found: Dict[int, Dict[int, Set[int]]] = {}
+        reader, pointers = self.frames, self._pointers
+        for frame in frames:
+            for saved in range(frame - _SAVED, frame, 4) if reader and pointers and len(frames) > 1 else ():
+                for at in range(saved, frame, 4) if pointers and pointers.to([saved]) else ():
+                    value = None if reader is None else reader.returns(at)
+                    if value is not None:
+                        found.setdefault(at - saved, {}).setdefault(frame, set()).add(value)
+        same = [values for values in found.values() if len(values) == len(frames)]
+        agreed = {frame: set().union(*[values[frame] for values in same]) for frame in frames if same}
+        return {frame: values.pop() for frame, values in agreed.items() if len(values) == 1}
 
-def _at_end(waiting: Sequence[SwitchedOut], frames: ExceptionFrames) -> List[Tuple[int, Waiting]]:
-    # Threads with a single frame in memory, if that fits no other thread.
-    fitting = [(left, frames.of(left)) for left in waiting]
-    count: Dict[int, int] = {}
-    for _, found in fitting:
-        for one in found:
-            count[one.address] = count.get(one.address, 0) + 1
-    return [(left.event, found[0]) for left, found in fitting if len(found) == 1 and count[found[0].address] == 1]
-
-
-def _fitting(waiting: Sequence[SwitchedOut], residence: Residence) -> List[SwitchedOut]:
-    if residence.resumed is None:
-        return []
-    at = [one for one in waiting if residence.address in goes_on(one.address, one.asked)]
-    return [one for one in at if follow_returns(list(one.calls), residence.outs) >= 0]
+    def _is_rare(self, one: Residence, after: Sequence[int]) -> bool:
+        # Whether nobody else is left there, and it returns to more than one call.
+        alike = [other for other in self._residences if other.left_at == one.left_at]
+        returns = [follow_returns(list(one.calls), self._residences[other].outs) for other in after]
+        return len(alike) == 1 and max(returns, default=0) > 1

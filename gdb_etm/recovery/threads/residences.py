@@ -20,9 +20,6 @@ _DEEP = 4
 # Residences that are remembered for an older piece.
 _HANDED = 4096
 
-# Where a thread goes on, and where its first return leads.
-Continuation = Tuple[Optional[int], Optional[int]]
-
 
 class Residence:
     """A thread between going on and being left.
@@ -45,11 +42,6 @@ class Residence:
         # What the handler does that it is left to.
         self.switch: Optional[Switch] = None
 
-    @property
-    def continuation(self) -> Continuation:
-        """Where it goes on, and where its first return leads."""
-        return self.address, self.outs[0][0] if self.outs else None
-
 
 class LaterThreads(NamedTuple):
     """The threads that ran after a piece, if all are known."""
@@ -58,10 +50,13 @@ class LaterThreads(NamedTuple):
     address: int
     # In order; indices of exceptions and returns are negative.
     residences: Tuple[Residence, ...]
-    # How many handlers run at the end.
+    # How many handlers run at the end, and whether the thread goes on that ran before them.
     depth: int
+    goes_on: bool
     # Reads memory at the end.
     word: Optional[Word]
+    # PSP at the end, if known.
+    pointer: Optional[int]
 
 
 class ThreadTracker:
@@ -87,8 +82,17 @@ class ThreadTracker:
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
+        self._last_goes_on: Optional[bool] = None
         # Whether any handler set PSP.
         self.has_switched = False
+
+    @property
+    def last_goes_on(self) -> bool:
+        """Whether the thread that ran last goes on.
+
+        No handler runs, or none that has changed between threads.
+        """
+        return not self.depth or not self._switched if self._last_goes_on is None else self._last_goes_on
 
     def execute(self, templates: Sequence[Template], branched: bool) -> None:
         """Take instructions that ran one after the other.
@@ -181,15 +185,19 @@ class ThreadTracker:
             last.left, last.left_at, last.asked = first.left, first.left_at, first.asked
         if rest or not self.depth:
             self.depth = self.later.depth
+            self._last_goes_on = self.later.goes_on
         self.residences += rest
         self._residence = self.residences[-1]
 
-    def handed(self, address: int, frames: Mapping[int, int], word: Optional[Word]) -> Optional[LaterThreads]:
+    def handed(
+        self, address: int, frames: Mapping[int, int], word: Optional[Word], pointer: Optional[int]
+    ) -> Optional[LaterThreads]:
         """Copy the residences for the older piece; None if too many.
 
         :param address: Of the first instruction.
         :param frames: By the indices of exception returns, where the frames were.
         :param word: Reads memory at the end of all.
+        :param pointer: PSP at that end, if known.
         """
         self.join()
         if len(self.residences) > _HANDED:
@@ -202,7 +210,7 @@ class ThreadTracker:
             copy.address, copy.left_at, copy.asked = one.address, one.left_at, one.asked
             copy.outs, copy.calls = one.outs, one.calls
             found.append(copy)
-        return LaterThreads(address, tuple(found), self.depth, word)
+        return LaterThreads(address, tuple(found), self.depth, self.last_goes_on, word, pointer)
 
     def periods(self) -> List[Period]:
         """List the residences with what their handlers did."""

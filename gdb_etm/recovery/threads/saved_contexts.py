@@ -10,12 +10,9 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.matching import NEAR
 
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
 _BELOW = 160
-# Bytes of the smallest frame: of one with floating-point registers there are 72 more, so it is not said which it is.
-_FRAME = 32
 # Instructions after the exception that are looked at.
 _SOON = 400
 
@@ -31,25 +28,13 @@ class Wait(NamedTuple):
     address: int
 
 
-class ThreadMatch(NamedTuple):
-    """A thread that went on, and the frames that fit it."""
-
-    # Of the instruction before it was left.
-    number: int
-    # Variable of its stack pointer then.
-    pointer: int
-    # The addresses of the frames.
-    frames: Tuple[int, ...]
-
-
 class SavedContexts:
-    """Finds saved contexts, and threads that cannot have waited.
+    """Finds saved contexts.
 
     A waiting thread's registers are on its stack.
 
     :param ssa: With its accesses.
     :param waits: The threads that wait.
-    :param matches: Those that went on.
     :param word: Reads memory at the end.
     :param assumptions: Are added to.
     """
@@ -58,13 +43,11 @@ class SavedContexts:
         self,
         ssa: TraceSsa,
         waits: List[Wait],
-        matches: List[ThreadMatch],
         word: Callable[[int], Optional[int]],
         assumptions: List[Assumption],
     ) -> None:
         self._ssa = ssa
         self._waits = waits
-        self._matches = matches
         self._word = word
         self._assumptions = assumptions
         self._assumed: Set[int] = set()
@@ -81,22 +64,6 @@ class SavedContexts:
                     if number not in self._assumed and value is not None:
                         self._assumed.add(number)
                         self._believe(wait, self._ssa.accesses[number].data, value)
-
-    def others(self) -> Set[int]:
-        """List the matches that memory refutes: their frames are on other stacks.
-
-        All go that have the same frames.
-
-        With them go all that what is there fits, too.
-        """
-        domain = self._ssa.domain
-        wrong = {
-            match.frames
-            for match in self._matches
-            if domain.mask[match.pointer] == MASK
-            and not all(abs(domain.bits[match.pointer] - _FRAME - frame) <= NEAR for frame in match.frames)
-        }
-        return {match.number for match in self._matches if match.frames in wrong}
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.
