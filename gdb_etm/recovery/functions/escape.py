@@ -132,12 +132,21 @@ class PrivateAccesses:
         # Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
         # below which nothing is theirs any more.
         self.active: Dict[Tuple[int, int], int] = {}
+        # Variables of all that, once somebody has asked.
+        self._frames: Optional[Set[int]] = None
 
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""
         if owner.frame != NO_FRAME:
             for number in range(first, len(self._ssa.accesses)):
                 self._owners[number] = owner
+
+    def located(self) -> int:
+        """Count the variables known that say where frames are."""
+        if self._frames is None:
+            self._frames = {owner.frame for owner in self._owners.values()}.union(self.active.values())
+        mask = self._ssa.domain.mask
+        return len([frame for frame in self._frames if mask[frame] == MASK])
 
     def keeps(self, older: int, later: int) -> bool:
         """Check whether only the function itself can have written between two accesses.

@@ -8,10 +8,12 @@ went over, and stacks of different threads do not overlap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import List, Set, Tuple
+from typing import List, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_UNKNOWN = -1
 
 
 class DeadStack:
@@ -25,22 +27,33 @@ class DeadStack:
         self._bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
         # By SP's variable: the lowest address of its stack, where its value is known.
         self._lowest: List[int] = []
+        # The values of SP that it follows from, by variable; -1 where unknown; and how often there were others.
+        self._values: List[int] = []
+        self._look = 0
         # Whether stores may be taken to miss it: no more after a contradiction, as each costs a round.
         self.holds = True
 
-    def look(self) -> None:
-        """Find the stacks by what is known of SP."""
+    def look(self) -> int:
+        """Find the stacks by what is known of SP.
+
+        :returns: A number that is another one when there is anything new.
+        """
+        mask, bits = self._ssa.domain.mask, self._ssa.domain.bits
+        values = [bits[variable] if mask[variable] == MASK else _UNKNOWN for variable in self._ssa.held[SP]]
+        if values != self._values:
+            self._values = values
+            self._look += 1
+            self._find(values)
+        return self._look
+
+    def _find(self, values: Sequence[int]) -> None:
         ssa = self._ssa
-        mask, bits = ssa.domain.mask, ssa.domain.bits
-        held = ssa.held[SP]
         spans: List[Tuple[int, int]] = []
         base = None
-        for variable in held:
-            if mask[variable] != MASK:
+        for variable, value in zip(ssa.held[SP], values):
+            if value == _UNKNOWN:
                 base = None
-                continue
-            value = bits[variable]
-            if base is not None and ssa.base(variable) == base:
+            elif base is not None and ssa.base(variable) == base:
                 low, high = spans[-1]
                 spans[-1] = min(low, value), max(high, value)
             else:
@@ -56,15 +69,12 @@ class DeadStack:
                 lows.append(low)
                 highs.append(high)
         self._lowest = []
-        for variable in held:
-            if mask[variable] == MASK:
-                at = bisect_right(lows, bits[variable]) - 1
-                # SP at the top of a stack is that of what is below it.
-                if at and highs[at - 1] == bits[variable]:
-                    at -= 1
-                self._lowest.append(lows[at])
-            else:
-                self._lowest.append(MASK)
+        for value in values:
+            at = bisect_right(lows, value) - 1
+            # SP at the top of a stack is that of what is below it.
+            if at > 0 and highs[at - 1] == value:
+                at -= 1
+            self._lowest.append(MASK if value == _UNKNOWN else lows[at])
 
     def misses(self, number: int, byte: int) -> bool:
         """Check whether a store through a pointer misses a byte below SP.

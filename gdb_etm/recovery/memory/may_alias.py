@@ -43,6 +43,12 @@ class MayAlias:
         self._where = where
         # These stores, oldest first.
         self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
+        # Those that are no more among them since somebody looked.
+        self.gone: List[int] = []
+        # Stores that stand for more than a link looks at.
+        self._far: Set[int] = set()
+        # How many frames are known, and which knowledge of stacks it is.
+        self._reasons = (0, 0)
         # What they may have left.
         self.weighing = Weighing(ssa)
         # The accesses to memory that only one function writes while it runs.
@@ -70,12 +76,30 @@ class MayAlias:
         made.__dict__.update(self.__dict__)
         made._cells, made.weighing = cells, self.weighing.copy()
         made.unresolved, made.crossed, made.guesses = list(self.unresolved), set(self.crossed), list(self.guesses)
-        made.below = set(self.below)
+        made.below, made.gone, made._far = set(self.below), list(self.gone), set(self._far)
         return made
 
     def remove(self, number: int) -> None:
         """Remove a store whose address became known, or that did not run."""
         del self.unresolved[bisect_left(self.unresolved, number)]
+        self.gone.append(number)
+
+    def has_new_reasons(self) -> bool:
+        """Check whether frames or stacks became known since the last time.
+
+        Any store may miss for that reason then.
+        """
+        dead = self.dead_stack
+        before, self._reasons = self._reasons, (self.owned.located(), 0 if dead is None else dead.look())
+        return before != self._reasons
+
+    def is_open(self, number: int, fewer: bool, grew: bool) -> bool:
+        """Check whether a barrier may have gone without news of its address.
+
+        :param fewer: Whether some of these stores have gone.
+        :param grew: Whether anything has become known.
+        """
+        return fewer and number in self._far or grew and self.weighing.is_sum(self._ssa.accesses[number].address)
 
     def first(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
         """Find the first store between two accesses that may alias a byte.
@@ -88,6 +112,7 @@ class MayAlias:
         low = bisect_left(unresolved, older + 1)
         high = bisect_left(unresolved, later)
         if high - low > _SCAN:
+            self._far.add(unresolved[low])
             return unresolved[low], False
         guessed = False
         for number in unresolved[low:high]:
@@ -199,16 +224,15 @@ class MayAlias:
         """
         return not self.guessing and not self._ssa.rules.bit_band
 
-    def weigh(self, found: Found, until: int) -> List[Constraint]:
-        """Give the constraints between found bytes and what stores may have left.
+    def weigh(self, found: Found, until: int) -> Tuple[int, List[Constraint]]:
+        """Weigh found bytes against what stores may have left.
 
         :param until: The access that found them, or as many as there are for the end.
+        :returns: The oldest access whose change may change the result, and constraints.
         """
-        weighing = self.weighing
-        if not weighing.is_due(until, found.address):
-            return []
         groups: Dict[Tuple[int, int], int] = {}
         unsure: Set[int] = set()
+        oldest = until
         for index in range(found.size):
             if found.wanted >> 8 * index & 1:
                 source, distance = self._cells.certain(until, found.address + index, unsure)
@@ -216,13 +240,16 @@ class MayAlias:
         constraints: List[Constraint] = []
         for (source, distance), wanted in groups.items():
             low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, until)
-            if source >= 0 and high - low <= _SCAN:
-                between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
-                part = found._replace(wanted=wanted)
-                constraint = weighing.weigh(part, until, source, -8 * distance, between)
-                constraints += [constraint] if constraint is not None else []
-        weighing.end(until, found.address, bool(constraints))
-        return constraints
+            if source < 0 or high - low > _SCAN:
+                oldest = min(oldest, until if source < 0 else source)
+                continue
+            between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
+            between.sort(reverse=True)
+            part = found._replace(wanted=wanted)
+            constraint, count = self.weighing.weigh(part, until, source, -8 * distance, between)
+            constraints += [constraint] if constraint is not None else []
+            oldest = min([oldest, *between[count - 1 : count]])
+        return oldest, constraints
 
     def learn_habits(self) -> None:
         """Remember which words the stores of each instruction have written.

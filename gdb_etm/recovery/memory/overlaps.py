@@ -18,8 +18,6 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 _SMALL = 1 << 16
 # Possible hits of stores that are weighed for one load.
 _MOST = 32
-# Rounds after which everything is due.
-_LATE = 1 << 16
 
 
 class Found(NamedTuple):
@@ -48,19 +46,20 @@ def wide(bytes_: int) -> int:
     return sum(0xFF << 8 * index for index in range(4) if bytes_ >> index & 1)
 
 
-def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Optional[List[Candidate]]:
+def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Optional[List[Candidate]], int]:
     """List what stores may have left there; None if too much.
 
     What contradicts what is known of the bytes is left out.
 
     :param stores: Numbers of accesses, the newest first.
+    :returns: The list, and how many of the stores were looked at.
     """
     result: List[Candidate] = []
     covered = 0
-    for number in stores:
+    for count, number in enumerate(stores, 1):
         store = ssa.accesses[number]
         if not 0 < store.size <= 4:
-            return None
+            return None, count
         hit = 0
         for distance, part in _places(ssa.domain, store, found):
             if not _differs(ssa.domain, store.data, found, part & ~covered, 8 * distance):
@@ -68,8 +67,8 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Optional[L
                 hit |= part
         covered |= hit
         if len(result) > _MOST:
-            return None
-    return result
+            return None, count
+    return result, len(stores)
 
 
 def _places(domain: Domain, store: MemoryAccess, found: Found) -> Iterator[Tuple[int, int]]:
@@ -102,11 +101,8 @@ class Weighing:
 
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
-        self._round = 0
         # By what was found, an access or the end, its source, and the address.
         self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
-        # The round in which to look again, and how many later if nothing has changed then.
-        self._due: Dict[Tuple[int, int], Tuple[int, int]] = {}
         # By variable, the variables that it is one of.
         self._words: Dict[int, Tuple[int, ...]] = {}
         self._by_root: Dict[int, List[int]] = {}
@@ -118,54 +114,43 @@ class Weighing:
     def copy(self) -> "Weighing":
         """Copy it, to be changed on its own."""
         made = Weighing(self._ssa)
-        made._round = self._round
-        made._weighed, made._words, made._due = dict(self._weighed), dict(self._words), dict(self._due)
+        made._weighed, made._words = dict(self._weighed), dict(self._words)
         return made
 
-    def begin(self, everything: bool) -> None:
-        """Begin another round.
-
-        :param everything: Whether what was the same for several rounds is due again, too.
-        """
-        self._round += _LATE if everything else 1
-
-    def is_due(self, until: int, address: int) -> bool:
-        """Check whether to weigh a value again: ever less often without news.
-
-        :param until: The access that found it, or as many as there are for the end.
-        """
-        return self._round >= self._due.get((until, address), (0, 1))[0]
-
-    def end(self, until: int, address: int, changed: bool) -> None:
-        """Say that it was weighed.
-
-        :param changed: Whether there was anything new.
-        """
-        _, wait = self._due.get((until, address), (0, 1))
-        wait = 1 if changed else 2 * wait
-        self._due[until, address] = self._round + wait, wait
-
-    def weigh(self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]) -> Optional[Constraint]:
+    def weigh(
+        self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
+    ) -> Tuple[Optional[Constraint], int]:
         """Make the constraint of what was found; None without news.
 
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
         :param shift: How far its bits are shifted to the left.
-        :param stores: Numbers of the accesses in between that may hit or miss.
+        :param stores: Numbers of the accesses in between that may hit or miss, the newest first.
+        :returns: The constraint, and how many of the stores were looked at.
         """
-        others = candidates(self._ssa, sorted(stores, reverse=True), found)
+        others, count = candidates(self._ssa, stores, found)
         key = (until, source, found.address)
         if others is None or others == self._weighed.get(key):
-            return None
+            return None, count
         self._weighed[key] = others
         data = self._ssa.accesses[source].data
         if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
             self._words[found.data] = (data,) + tuple([one[0] for one in others])
             self._seen = -1
-        return _constraint(found, data, shift, others) + (source, until)
+        return _constraint(found, data, shift, others) + (source, until), count
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Check whether a sum of alternatives may be one of some values."""
+        domain = self._ssa.domain
+        if not self.is_sum(variable):
+            return True
+        return all(
+            any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
+            for word, low, span in self._terms(variable)
+        )
+
+    def is_sum(self, variable: int) -> bool:
+        """Check whether a variable is known to be a sum of alternatives."""
         domain = self._ssa.domain
         if self._seen != len(domain.log.merged):
             self._seen = len(domain.log.merged)
@@ -174,14 +159,11 @@ class Weighing:
             for word in self._words:
                 self._by_root.setdefault(domain.root[word], []).append(word)
         if variable in self._plain:
-            return True
-        terms = list(self._terms(variable)) if self._by_root else []
-        if not terms:
+            return False
+        if not self._by_root or next(self._terms(variable), None) is None:
             self._plain.add(variable)
-        return all(
-            any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
-            for word, low, span in terms
-        )
+            return False
+        return True
 
     def _terms(self, variable: int) -> Iterator[Tuple[int, int, int]]:
         # The words that a variable is the sum of, and the interval of the rest.

@@ -6,15 +6,17 @@ again when more is known of that barrier.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
+from gdb_etm.recovery.memory.changes import AccessNews
 from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
+from gdb_etm.recovery.memory.waiting import WaitingBytes
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # Gives the word at an aligned address, if known.
@@ -22,7 +24,6 @@ Reader = Callable[[int], Optional[int]]
 
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
 _Byte = Tuple[int, int, int, bool]
-_NOBODY: FrozenSet[int] = frozenset()
 # Why a store is still in memory at the end, by the link's kind.
 _STILL_THERE: Dict[int, int] = {
     ConstraintKind.LINK: Premise.STORED,
@@ -64,10 +65,10 @@ class StoreForwarding:
         self.linked = bytearray(len(ssa.accesses))
         # Bytes of each word that are linked to the end.
         self._ended: Dict[int, int] = {}
-        # By barrier: loads, or ~word for the end.
-        self._waiting: Dict[int, Set[int]] = {}
+        self._waiting = WaitingBytes()
         # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
+        self._changes = AccessNews(ssa)
         # Accesses that have news.
         self.news: List[int] = []
         # Pairs of accesses that are not linked, whatever is taken.
@@ -81,8 +82,8 @@ class StoreForwarding:
         made.may_alias = self.may_alias.copy(made.cells)
         made.resolved, made.linked = bytearray(self.resolved), bytearray(self.linked)
         made._ended, made.news = dict(self._ended), list(self.news)
-        made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
-        made.blocked = dict(self.blocked)
+        made._waiting = self._waiting.copy()
+        made.blocked, made._changes = dict(self.blocked), self._changes.copy()
         return made
 
     def final_word(self, word: int) -> Optional[int]:
@@ -118,7 +119,7 @@ class StoreForwarding:
         waiting: Set[int] = set()
         for number in news:
             self._look(number)
-            waiting |= self._waiting.pop(number, _NOBODY)
+            waiting.update(self._waiting.take(number))
         for other in sorted(waiting):
             if other < 0:
                 self._connect_end(~other, self.cells.touched[~other])
@@ -152,15 +153,30 @@ class StoreForwarding:
         barrier, guessed = self.may_alias.first(number - 1, target if target >= 0 else len(accesses), byte)
         return (BLOCKED, barrier, False) if barrier >= 0 else (target, distance, guessed)
 
-    def look_again(self, everything: bool) -> None:
-        """Look at barriers again, as intervals get narrower without a notice.
+    def look_again(self) -> bool:
+        """Look again at what waits for stores of which more is known.
 
-        :param everything: Whether what was the same for several times is weighed again, too.
+        Intervals get narrower without a notice.
+
+        :returns: Whether there may be anything new.
         """
-        self.may_alias.weighing.begin(everything)
-        if self.may_alias.dead_stack is not None:
-            self.may_alias.dead_stack.look()
-        self.news += list(self._waiting)
+        may_alias = self.may_alias
+        moved, told, grew = self._changes.look()
+        gone, may_alias.gone = may_alias.gone, []
+        barriers = self._waiting.barriers()
+        if may_alias.has_new_reasons():
+            self.news += barriers
+        else:
+            self.news += [one for one in barriers if one in moved or may_alias.is_open(one, bool(gone), grew)]
+        if may_alias.weighs:
+            for what in self._waiting.due(told, sorted(moved.union(told, gone)), len(self._ssa.accesses)):
+                self._weigh(what)
+        return bool(self.news or self._domain.queue)
+
+    def look_at_everything(self) -> None:
+        """Look again at all that waits, whatever has changed."""
+        self.news += self._waiting.barriers()
+        self._waiting.all_have_news()
 
     def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
         """Guess from here on that stores of unknown address miss.
@@ -171,7 +187,7 @@ class StoreForwarding:
         """
         self.may_alias.guessing, self.may_alias.kills, self.may_alias.habits = True, kills, habits
         self.forbidden = forbidden
-        self.look_again(True)
+        self.look_at_everything()
 
     def _look(self, number: int) -> None:
         access = self._ssa.accesses[number]
@@ -224,12 +240,15 @@ class StoreForwarding:
             covered = touched & within(domain.bits[access.address], access.size, word)
             if not access.store:
                 if covered and linked[other] != (1 << access.size) - 1:
+                    self._waiting.has_news(other)
                     self._connect(other)
-            elif domain.mask[access.condition] == MASK and not domain.bits[access.condition]:
+            elif domain.mask[access.condition] != MASK or not domain.bits[access.condition]:
+                # It did not run, or nobody knows.
                 continue
             touched &= ~covered
             if not touched:
                 return
+        self._waiting.has_news(~word)
         self._connect_end(word, touched)
 
     def _connect(self, number: int) -> None:
@@ -239,18 +258,19 @@ class StoreForwarding:
         linked = self.linked[number]
         found: List[_Byte] = []
         hidden = 0
+        self.blocked.pop(number, None)
         for index in range(access.size):
             if linked >> index & 1:
                 continue
             byte = address + index
             source, distance = self.cells.source(number, byte)
             if source < FIRST:
-                self._wait(UNSURE - source, number)
+                self._waiting.wait(UNSURE - source, number)
                 hidden |= 1 << index
                 continue
             barrier, guessed = self.may_alias.first_of_link(source, number, byte)
             if barrier >= 0:
-                self._wait(barrier, number)
+                self._waiting.wait(barrier, number)
                 self.blocked[number] = barrier
                 hidden |= 1 << index
                 continue
@@ -262,9 +282,7 @@ class StoreForwarding:
             self.linked[number] |= 1 << index
         for run in _runs(found):
             self._link(number, access, address, run)
-        if hidden and self.may_alias.weighs and access.size <= 4:
-            self._ssa.number = access.number
-            self._weigh(Found(access.data, address, access.size, wide(hidden)), number)
+        self._waiting.hide(number, hidden if access.size <= 4 else 0)
 
     def _link(self, number: int, access: MemoryAccess, address: int, run: List[_Byte]) -> None:
         index, source, distance, _ = run[0]
@@ -282,11 +300,26 @@ class StoreForwarding:
         field = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + field + (source, number))
 
-    def _weigh(self, found: Found, until: int) -> None:
+    def _weigh(self, what: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
-        for constraint in self.may_alias.weigh(found, until):
-            if (constraint[-2], constraint[-1]) not in self._ssa.unlinked:
-                self._ssa.add(constraint)
+        ssa = self._ssa
+        wanted, until = wide(self._waiting.hidden[what]), what if what >= 0 else len(ssa.accesses)
+        if what >= 0:
+            access = ssa.accesses[what]
+            found = Found(access.data, self._domain.bits[access.address], access.size, wanted)
+            ssa.number = access.number
+        else:
+            value = self.final_word(~what)
+            if value is None:
+                self._waiting.weighed(what, until)
+                return
+            found = Found(ssa.constant(value), ~what, 4, wanted)
+            ssa.number = 0
+        since, constraints = self.may_alias.weigh(found, until)
+        self._waiting.weighed(what, since)
+        for constraint in constraints:
+            if (constraint[-2], constraint[-1]) not in ssa.unlinked:
+                ssa.add(constraint)
 
     def _tie(
         self,
@@ -323,12 +356,12 @@ class StoreForwarding:
             if source == FIRST:
                 continue
             if source < FIRST:
-                self._wait(UNSURE - source, ~word)
+                self._waiting.wait(UNSURE - source, ~word)
                 hidden |= 1 << index
                 continue
             barrier, guessed = self.may_alias.first_of_link(source, last, word + index)
             if barrier >= 0:
-                self._wait(barrier, ~word)
+                self._waiting.wait(barrier, ~word)
                 hidden |= 1 << index
                 continue
             found.append((index, source, distance, guessed))
@@ -336,10 +369,7 @@ class StoreForwarding:
         self._ended[word] = done
         for run in _runs(found):
             self._tie_end(run, word, last)
-        value = self._end(word) if hidden and self.may_alias.weighs else None
-        if value is not None:
-            self._ssa.number = 0
-            self._weigh(Found(self._ssa.constant(value), word, 4, wide(hidden)), last)
+        self._waiting.hide(~word, hidden | self._waiting.hidden.get(~word, 0) & ~touched)
 
     def _tie_end(self, run: List[_Byte], word: int, last: int) -> None:
         # Neighbouring bytes that one access has left.
@@ -354,9 +384,6 @@ class StoreForwarding:
         stored = [(distance, source, distance, guess) for _, _, distance, guess in run]
         pair = (source, last) if why >= Premise.GUESSED_STORED else ()
         self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
-
-    def _wait(self, barrier: int, what: int) -> None:
-        self._waiting.setdefault(barrier, set()).add(what)
 
 
 def _runs(found: List[_Byte]) -> List[List[_Byte]]:

@@ -129,21 +129,14 @@ class Propagation:
 
         :raises Contradiction: The facts do not fit together.
         """
-        log = self.ssa.domain.log
-        seen = thorough = -1
         passes = _PASSES
         while True:
             self.settle()
-            if len(log.variable) != seen:
-                seen = len(log.variable)
-                self.memory.look_again(False)
-            elif thorough != seen:
-                thorough = seen
-                self.memory.look_again(True)
-            elif not passes or not self._link_stack():
+            if self.memory.look_again():
+                continue
+            if not passes or not self._link_stack():
                 return
-            else:
-                passes -= 1
+            passes -= 1
 
     def settle(self) -> None:
         """Propagate what is new, without another look at may-alias barriers."""

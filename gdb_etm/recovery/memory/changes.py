@@ -1,0 +1,64 @@
+"""What has become known of accesses since somebody looked, by the log.
+
+A load that waits for stores of unknown address is looked at again only if one of them can have come to miss it.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Set
+
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+
+class FreshAccesses(NamedTuple):
+    """Accesses of which more is known than before, by their numbers."""
+
+    # More is known of the address.
+    moved: Set[int]
+    # More is known of a store's data or condition, or of a load's data.
+    told: Set[int]
+    # Whether there is anything new at all.
+    grew: bool
+
+
+class AccessNews:
+    """Finds the accesses that the log's new entries are about.
+
+    :param ssa: With its accesses.
+    """
+
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
+        self._of_address: Dict[int, List[int]] = {}
+        self._of_data: Dict[int, List[int]] = {}
+        for number, access in enumerate(ssa.accesses):
+            if access.store:
+                self._of_address.setdefault(access.address, []).append(number)
+                self._of_data.setdefault(access.condition, []).append(number)
+            self._of_data.setdefault(access.data, []).append(number)
+        # Entries of the log, and classes joined, that were looked at.
+        self._entries = self._merged = 0
+
+    def copy(self) -> "AccessNews":
+        """Copy it, to be changed on its own."""
+        made = AccessNews.__new__(AccessNews)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def look(self) -> FreshAccesses:
+        """Give what has changed since the last look."""
+        domain = self._ssa.domain
+        log, mask, root = domain.log, domain.mask, domain.root
+        grew = (self._entries, self._merged) != (len(log.variable), len(log.merged))
+        learnt = set(log.variable[self._entries :])
+        # An interval is that of a whole class.
+        classes = {root[variable] for variable in learnt if mask[variable] != MASK}
+        classes.update([root[one] for one, _, _, _ in log.merged[self._merged :]])
+        self._entries, self._merged = len(log.variable), len(log.merged)
+        narrower = learnt.union(*[domain.members.get(one, ()) for one in classes])
+        return FreshAccesses(_accesses(self._of_address, narrower), _accesses(self._of_data, learnt), grew)
+
+
+def _accesses(of: Dict[int, List[int]], variables: Set[int]) -> Set[int]:
+    return {number for variable in variables.intersection(of) for number in of[variable]}
