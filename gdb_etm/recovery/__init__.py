@@ -25,6 +25,7 @@ The stages, each of which knows only those before it:
 - ``solve/``: the worklist, tier after tier, and what is dropped where facts contradict each other.
 
 Above them ``segment.py`` works out one segment of a history, ``queries.py`` and ``explain.py`` answer, ``pieces.py``
-with ``border.py`` and ``handover.py`` goes back piece by piece as far as somebody asks, ``distrust.py`` remembers what
-turned out false, and ``recovery.py`` is what the rest of the program calls.  Pure: no files, no clock, no thread.
+with ``border.py`` and ``handover.py`` goes back piece by piece as far as somebody asks, ``neighbourhoods.py`` answers
+at once about any place, ``distrust.py`` remembers what turned out false, and ``recovery.py`` is what the rest of the
+program calls.  Pure: no files, no clock, no thread.
 """

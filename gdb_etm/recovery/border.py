@@ -12,7 +12,6 @@ from typing import Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Seq
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.values import Tier
 
@@ -65,7 +64,6 @@ class Border:
     :param number: The instruction's.
     :param address: Its address.
     :param isa: Its instruction set.
-    :param features: Of the core and the program.
     :param distrust: What newer pieces have found out.
     :param slots: What is known of each slot.
     :param words: The bytes of each word that the newer piece accesses.
@@ -81,7 +79,6 @@ class Border:
         number: int,
         address: int,
         isa: Isa,
-        features: Features,
         distrust: Distrust,
         slots: Mapping[int, Known],
         words: Mapping[int, Tuple[Byte, ...]],
@@ -94,7 +91,6 @@ class Border:
         self.number = number
         self.address = address
         self.isa = isa
-        self.features = features
         self.distrust = distrust
         self.slots = slots
         self.readable = readable

@@ -29,7 +29,6 @@ def border_of(queries: Queries, number: int) -> Border:
         number,
         one.address,
         one.isa,
-        solution.features,
         solution.distrust,
         _slots(queries, number),
         _words(queries, number),

@@ -12,6 +12,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.handover import border_of
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
@@ -81,12 +82,43 @@ class Pieces:
         # Of what was worked out and is not kept its own piece alone.
         return [self._cut[at] for at in range(min(index, done), index + 1) if at not in self._kept]
 
+    @property
+    def since(self) -> Optional[int]:
+        """The first instruction of the pieces that were worked out, if any."""
+        return self._cut[max(self.findings)].since if self.findings else None
+
+    @property
+    def distrust(self) -> Distrust:
+        """What the pieces that were worked out have found not to hold."""
+        border = self._borders[-1]
+        return Distrust() if border is None else border.distrust
+
+    def around(self, number: int, reach: int) -> Tuple[Piece, Optional[Border]]:
+        """Give a piece around an instruction, beside those that are cut.
+
+        :param reach: How many instructions there are to be on both sides, unless less is left.
+        :returns: It, and what is known where it ends, if that is where a newer piece begins.
+        """
+        last, border = self.segment.last, None
+        index = self.index(number) if number >= self.first else len(self._borders) + 1
+        if index == len(self._borders) and index - 1 in self._kept:
+            self._add_border()
+        if index < len(self._borders):
+            last, border = self._cut[index].last, self._borders[index]
+        if number + reach < last:
+            last, border = self._begin(number + reach, last) - 1, None
+        first = self._begin(number - reach, min(number, last))
+        return Piece(first, first, last), border
+
     def queries(self, index: int) -> Queries:
         """Work out a piece, and the newer ones where that is due."""
         while len(self._borders) <= index:
-            at = len(self._borders) - 1
-            self._borders.append(border_of(self._solved(at), self._cut[at].since))
+            self._add_border()
         return self._solved(index)
+
+    def _add_border(self) -> None:
+        at = len(self._borders) - 1
+        self._borders.append(border_of(self._solved(at), self._cut[at].since))
 
     def _solved(self, index: int) -> Queries:
         if index not in self._kept:

@@ -7,11 +7,14 @@ from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.distrust import Distrust
+from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
+from gdb_etm.recovery.ssa.features import Features, features_of
 from gdb_etm.recovery.ssa.segments import cut_segments
 from gdb_etm.recovery.values import CoreState, Fact, Finding, Step, Tier, Touched, Value, Written
 
@@ -49,8 +52,11 @@ class Recovery:
         self._progress = progress
         # Instructions that what was asked for takes, and those of them that are worked out.
         self._due = self._done = 0
-        self._pieces = [Pieces(history, one, rules, self._work) for one in cut_segments(history, rules.untouched)]
+        segments = cut_segments(history, rules.untouched)
+        self._pieces = [Pieces(history, one, rules, self._work_piece) for one in segments]
         self._firsts = [one.segment.first for one in self._pieces]
+        self._neighbourhoods = Neighbourhoods(self._work_alone)
+        self._known_features: Optional[Features] = None
 
     def solve(self) -> None:
         """Work out what leads to the end, before anybody asks."""
@@ -68,6 +74,49 @@ class Recovery:
         """Give the first instruction that is worked out along with another."""
         pieces = self._pieces_of(number)
         return number if pieces is None else pieces.first
+
+    @property
+    def since(self) -> int:
+        """The first instruction that is worked out along with all later ones.
+
+        One more than the length of the history where nothing is.
+        """
+        since = self._pieces[-1].since
+        return len(self.history) + 1 if since is None else since
+
+    def near(self, number: int, reach: int = REACHES[0]) -> Answers:
+        """Give who answers about an instruction at once.
+
+        It is this where the instruction is worked out from the end, else a neighbourhood of the instruction.  That may
+        know less, and everything that it knows holds.
+
+        :param reach: How many instructions on both sides are worked out if none are.
+        """
+        pieces = self._pieces_of(number)
+        if pieces is None or number >= pieces.first and not pieces.pending(number):
+            return self
+        found = self._neighbourhoods.find(number, reach // 2)
+        return self._neighbourhoods.make(pieces, number, reach) if found is None else found
+
+    def extend(self, number: int) -> bool:
+        """Work out a part of what an instruction still lacks.
+
+        First that is a larger neighbourhood, then piece after piece from the end on.
+
+        :returns: Whether there was anything left to do.
+        """
+        pieces = self._pieces_of(number)
+        if pieces is None:
+            return False
+        due = [] if number < pieces.first else pieces.pending(number)
+        is_far = number < pieces.first or sum(map(_size, due)) > 2 * REACHES[-1]
+        if is_far and self._neighbourhoods.find(number, REACHES[-1] // 2) is None:
+            self._neighbourhoods.make(pieces, number, REACHES[-1])
+            return True
+        if due:
+            self._ask(pieces, number)
+            pieces.queries(pieces.index(due[0].last))
+        return bool(due)
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
@@ -162,7 +211,21 @@ class Recovery:
         due = [] if pieces is None else pieces.pending(number)
         self._due, self._done = sum(_size(piece) for piece in due), 0
 
-    def _work(self, piece: Piece, border: Optional[Border]) -> Queries:
+    def _work_piece(self, piece: Piece, border: Optional[Border]) -> Queries:
+        def tell(share: float) -> None:
+            self._tell((self._done + share * size) / max(self._due, self._done + size))
+
+        size = _size(piece)
+        found = self._work(piece, border, tell)
+        self._done += size
+        return found
+
+    def _work_alone(self, piece: Piece, border: Optional[Border], pieces: Pieces) -> Queries:
+        return self._work(piece, border, self._tell, pieces.distrust)
+
+    def _work(
+        self, piece: Piece, border: Optional[Border], progress: Progress, distrust: Distrust = Distrust()
+    ) -> Queries:
         is_first = piece.first == 1
         is_last = border is None and piece.last == len(self.history)
         end = self._end if is_last else None
@@ -175,22 +238,31 @@ class Recovery:
                 self._begin if is_first else None,
                 end,
                 self.rules,
+                self._features,
                 self._facts,
-                lambda share: self._tell(share, _size(piece)),
+                progress,
                 border,
                 doubts,
+                distrust,
             )
             if solution.contradiction is None or solution.doubts == doubts:
                 break
             doubts = solution.doubts
         if solution.contradiction is not None:
             solution.give_up()
-        self._done += _size(piece)
         return Queries(solution)
 
-    def _tell(self, share: float, size: int) -> None:
+    @property
+    def _features(self) -> Features:
+        # Those of the core are known at the ends alone.
+        if self._known_features is None:
+            ends, core = (self._begin, self._end), self.history.source.core
+            self._known_features = features_of(self.history.program, core, ends, self.rules.fpu, self.rules.frames)
+        return self._known_features
+
+    def _tell(self, share: float) -> None:
         if self._progress is not None:
-            self._progress((self._done + share * size) / max(self._due, self._done + size))
+            self._progress(share)
 
 
 def _size(piece: Piece) -> int:

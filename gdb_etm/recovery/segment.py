@@ -26,7 +26,7 @@ from gdb_etm.recovery.solve.doubts import Doubts
 from gdb_etm.recovery.solve.dropped import Dropped
 from gdb_etm.recovery.solve.regained import Regained
 from gdb_etm.recovery.solve.solver import Solver
-from gdb_etm.recovery.ssa.features import features_of
+from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.segments import breaks
 from gdb_etm.recovery.ssa.stack_limits import Limits
@@ -50,10 +50,12 @@ class Solution:
     :param begin: The state before the first, if known.
     :param end: The state after the last, if known.
     :param rules: What may be relied on.
+    :param features: Of the core and the program.
     :param facts: What is known besides.
     :param progress: Called with the share of the work that is done.
     :param border: What is known after the last instruction, where a newer piece begins there.
     :param doubts: What contradicts something.
+    :param distrust: What was found not to hold elsewhere; a border has its own.
     """
 
     def __init__(
@@ -64,10 +66,12 @@ class Solution:
         begin: Optional[CoreState],
         end: Optional[CoreState],
         rules: Rules,
+        features: Features,
         facts: Iterable[Fact] = (),
         progress: Optional[Progress] = None,
         border: Optional[Border] = None,
         doubts: Doubts = Doubts(),
+        distrust: Distrust = Distrust(),
     ) -> None:
         self.history = history
         self.first = first
@@ -83,19 +87,15 @@ class Solution:
         doubts.withhold(self.ssa)
         # That of the facts; nothing is known then.
         self.contradiction: Optional[Contradiction] = None
-        core = history.source.core
-        if border is not None:
-            self.features = border.features
-        else:
-            self.features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
+        self.features = features
         self._words = _words(end)
         # What this and newer pieces have found out.
-        self.distrust = border.distrust if border is not None else Distrust()
+        self.distrust = border.distrust if border is not None else distrust
         # Of memory where the border is.
         self._readers: Dict[Tier, Reader] = {}
         self._saved: Optional[SavedContexts] = None
         # Whether the core is of M-profile.
-        self.is_m_profile = is_m_profile(core)
+        self.is_m_profile = is_m_profile(history.source.core)
         self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
         later = border.threads if border is not None else None
         failed = failures(end)

@@ -425,3 +425,10 @@ def test_a_remainder_is_below_the_divisor(divide: str) -> None:
     ran = run(source + " muls r4, r2, r4\n subs r0, r3, r4\n nop\n" + FORGET + " movs r4, #0\n movs r5, #0\n")
     found = value(ran, ran.number(ran.before[-1]["pc"] - 14), "r0")
     assert (found.value, found.low, found.high) == (None, 0, 4)
+
+
+def test_work_on_memory_is_told_of() -> None:
+    ran = run(" str r0, [sp]\n" * 600)
+    shares: List[float] = []
+    Recovery(ran.history, ran.end, progress=shares.append).solve()
+    assert len([share for share in shares if share > 0.3]) > 1

@@ -6,7 +6,7 @@ again when more is known of that barrier.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -24,6 +24,8 @@ Reader = Callable[[int], Optional[int]]
 
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
 _Byte = Tuple[int, int, int, bool]
+# Accesses looked at between two calls of a progress function.
+_INTERVAL = 1 << 8
 # Why a store is still in memory at the end, by the link's kind.
 _STILL_THERE: Dict[int, int] = {
     ConstraintKind.LINK: Premise.STORED,
@@ -110,17 +112,20 @@ class StoreForwarding:
         if self.resolved[number]:
             self._connect(number)
 
-    def work(self) -> bool:
-        """Link the accesses that have news; gives whether there were any."""
+    def work(self, progress: Optional[Callable[[int], None]] = None) -> bool:
+        """Link the accesses that have news; gives whether there were any.
+
+        :param progress: Called now and then with the number of accesses looked at; what it raises ends the work.
+        """
         if not self.news:
             return False
         news, self.news = self.news, []
         # All of them first: what waits for one would find the next in its way.
         waiting: Set[int] = set()
-        for number in news:
+        for number in _watched(news, progress):
             self._look(number)
             waiting.update(self._waiting.take(number))
-        for other in sorted(waiting):
+        for other in _watched(sorted(waiting), progress):
             if other < 0:
                 self._connect_end(~other, self.cells.touched[~other])
             else:
@@ -384,6 +389,14 @@ class StoreForwarding:
         stored = [(distance, source, distance, guess) for _, _, distance, guess in run]
         pair = (source, last) if why >= Premise.GUESSED_STORED else ()
         self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
+
+
+def _watched(numbers: Sequence[int], progress: Optional[Callable[[int], None]]) -> Iterator[int]:
+    # The same, with calls of a progress function in between.
+    for index, number in enumerate(numbers, 1):
+        yield number
+        if progress is not None and not index % _INTERVAL:
+            progress(_INTERVAL)
 
 
 def _runs(found: List[_Byte]) -> List[List[_Byte]]:

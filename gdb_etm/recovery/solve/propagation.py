@@ -141,7 +141,7 @@ class Propagation:
     def settle(self) -> None:
         """Propagate what is new, without another look at may-alias barriers."""
         self._drain()
-        while self.memory.work():
+        while self.memory.work(self._progress):
             self._drain()
 
     def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
