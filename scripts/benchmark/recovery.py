@@ -3,7 +3,12 @@
 Programs run on a simulated board that writes every register after every instruction; recovery gets the executed
 instructions, the program and the state at the halt, and its values are compared with the truth.  They are halted at
 their end, in mid run (after 70,001 instructions), and deep: after 52,000, at the next call of a function that others
-call, or at the next handler (DEEP in tests/firmware/recovery/build.py), as by a breakpoint or a fault.
+call, or at the next handler (deep_of in tests/firmware/programs.py), as by a breakpoint or a fault.
+
+The set "own" is tests/firmware/recovery, "field" tests/firmware/field, of which each program has a board of its own;
+programs whose library is not installed are left out.  A PROGRAM with a "/" is the path of any ELF file for the memory
+map of docs/guide/boards.md, with inputs as in tests/recovery/inputs.py; it is halted in mid run, and where BKPT ends
+it, or else after 200,000 instructions.
 
 A mean is taken over all that its name leaves open: levels of optimisation, halts, and the programs that keep the
 calling convention.  "mean, frames" is of one program, "mean, smashing" of those that damage their stack or foreign
@@ -34,13 +39,17 @@ from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
-from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
+from tests.firmware.programs import FIELD, OWN, SMASHING, board_of, elf, missing
 from tests.recovery.score import Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
 _PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guide" / "values.md"
-_TABLES = re.compile(r"^\| instructions before the halt .*?^\| program [^\n]*\n(\|[^\n]*\n)*", re.MULTILINE | re.DOTALL)
+# The guide's tables of a set: the first, and the last, after its heading.
+_TABLES = r"(^### %s$.*?)^\| instructions before the halt .*?^\| program [^\n]*\n(?:\|[^\n]*\n)*"
+_SETS = {"own": (OWN, "Programs of our own"), "field": (FIELD, "Programs like those of the field")}
 _DEEP = 52000
+# Where a program by path is halted that does not end before.
+_LONG_RUN = 200000
 _HALTS = ("end", "70001", "deep")
 _WINDOWS = (1000, 10000, 50000)
 _LIMITS = {tier.name.lower(): tier for tier in (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)}
@@ -61,7 +70,7 @@ class Job(NamedTuple):
     @property
     def name(self) -> str:
         """What the table calls it."""
-        return "%s.%s" % (self.program, self.where)
+        return "%s.%s" % (Path(self.program).stem, self.where)
 
     @property
     def where(self) -> str:
@@ -70,7 +79,8 @@ class Job(NamedTuple):
 
     def run(self) -> Run:
         """Run the program, or read what it did."""
-        count = int(self.halt) if self.halt.isdigit() else {"end": None, "deep": _DEEP}[self.halt]
+        end = _LONG_RUN if is_path(self.program) else None
+        count = int(self.halt) if self.halt.isdigit() else {"end": end, "deep": _DEEP}[self.halt]
         files = prepare(self.program, Path(self.folder), count, self.board, deep=self.halt == "deep")
         return Run(files, self.program, self.board)
 
@@ -84,6 +94,16 @@ class Measured(NamedTuple):
     seconds: float
     mebibytes: float
     findings: Tuple[str, ...]
+
+
+def is_path(program: str) -> bool:
+    """Tell whether a program is given by its path."""
+    return "/" in program
+
+
+def name_of(program: str) -> str:
+    """Return a program's name, for all its levels of optimisation."""
+    return Path(program).stem if is_path(program) else program.partition("-")[0]
 
 
 def measure(job: Job) -> Measured:
@@ -137,12 +157,13 @@ def means(measured: Sequence[Measured]) -> List[List[str]]:
     programs: Dict[str, List[Measured]] = {}
     others: Dict[str, List[Measured]] = {}
     for one in measured:
-        name, _, level = one.job.program.partition("-")
+        name = name_of(one.job.program)
         programs.setdefault("mean, " + name, []).append(one)
-        if name in KEEPING:
+        if name not in SMASHING:
+            level = Path(one.job.program).stem.rpartition("-")[2]
             others.setdefault("mean, " + level, []).append(one)
             others.setdefault("mean, " + one.job.where, []).append(one)
-        others.setdefault("mean" if name in KEEPING else "mean, smashing", []).append(one)
+        others.setdefault("mean, smashing" if name in SMASHING else "mean", []).append(one)
     groups = [*programs.items(), *sorted(others.items(), reverse=True)]
     return [row(name, group) for name, group in groups]
 
@@ -152,16 +173,15 @@ def summary(by_window: Mapping[int, Sequence[Measured]]) -> List[str]:
 
     The programs' table is of the middle window.
     """
-    kinds = {"": KEEPING, ", programs that smash memory": SMASHING}
     windows, programs = [], []
-    for kind, names in kinds.items():
+    for kind, smashing in (("", False), (", programs that smash memory", True)):
         for window, measured in by_window.items():
-            found = [one for one in measured if one.job.program.startswith(names)]
+            found = [one for one in measured if (name_of(one.job.program) in SMASHING) is smashing]
             windows += [row("{:,}{}".format(window, kind), found)] if found else []
     middle = sorted(by_window)[len(by_window) // 2]
-    for name in (*KEEPING, *SMASHING):
-        found = [one for one in by_window[middle] if one.job.program.startswith(name)]
-        programs += [row("`%s`" % name, found)] if found else []
+    for name in dict.fromkeys(name_of(one.job.program) for one in by_window[middle]):
+        found = [one for one in by_window[middle] if name_of(one.job.program) == name]
+        programs.append(row("`%s`" % name, found))
     return [
         *_markdown("instructions before the halt", windows),
         *("", "Program by program, {:,} instructions before the halt:".format(middle), ""),
@@ -204,37 +224,62 @@ def halt(word: str) -> str:
     return word
 
 
+def chosen(which: str, words: Sequence[str]) -> List[str]:
+    """List the programs to measure; say which are left out, and why.
+
+    :param which: The set.
+    :param words: Parts of names, or paths; none is the whole set.
+    """
+    paths = [word for word in words if is_path(word)]
+    parts = [word for word in words if not is_path(word)]
+    names = [name for one in (_SETS if which == "all" else (which,)) for name in _SETS[one][0]]
+    wanted = [name for name in names if any(part in name for part in parts) or not words]
+    reasons = {name: missing(name) for name in wanted}
+    for name, reason in reasons.items():
+        if reason is not None:
+            print("%s is left out: %s" % (name, reason), file=sys.stderr)
+        else:
+            # Built here if need be, and not by several processes at a time.
+            elf(name)
+    return [name for name in wanted if reasons[name] is None] + paths
+
+
 def main(arguments: Sequence[str]) -> None:
     """Read the arguments, measure, print."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("scripts/bench recovery", description=__doc__, formatter_class=form)
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as frames-Os, or part of it; all")
+    what = "such as frames-Os, or part of it, or a path; all of the set"
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=what)
+    parser.add_argument("--set", default="own", choices=(*_SETS, "all"), help="the programs to choose from")
     parser.add_argument("--window", type=int, action="append", metavar="N", help="instructions; 1000, 10000 and 50000")
     halts = "end, deep, or after how many instructions; end, 70001 and deep"
     parser.add_argument("--halt", type=halt, action="append", metavar="WHERE", help=halts)
-    parser.add_argument("--board", default="m33", choices=("m33", "m7", "m4"))
+    parser.add_argument("--board", default="m33", choices=("m33", "m7", "m4"), help="for programs that have none")
     parser.add_argument("--limit", default="likely", choices=sorted(_LIMITS), help="the worst tier to work out")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time")
     parser.add_argument("--details", type=int, default=0, metavar="N", help="list wrong values and findings")
     parser.add_argument("--reasons", type=int, default=0, metavar="N", help="list why values are unknown, N a window")
     parser.add_argument("--markdown", action="store_true", help="print means alone, as the guide has them")
-    parser.add_argument("--guide", action="store_true", help="put these means into docs/guide/values.md")
+    parser.add_argument("--guide", action="store_true", help="put the set's means into docs/guide/values.md")
     parser.add_argument("--kept", default=os.path.join("build", "bench", "recovery"), help="folder of the runs")
     options = parser.parse_args(arguments)
     os.makedirs(options.kept, exist_ok=True)
-    programs = [one for one in PROGRAMS if not options.programs or any(part in one for part in options.programs)]
+    if options.guide and (options.set == "all" or options.programs):
+        parser.error("--guide takes one whole set")
+    programs = chosen(options.set, options.programs)
     by_window: Dict[int, List[Measured]] = {}
     for window in options.window or _WINDOWS:
         jobs = [
-            Job(program, where, window, options.board, _LIMITS[options.limit], options.kept)
+            Job(program, where, window, board_of(program) or options.board, _LIMITS[options.limit], options.kept)
             for program in programs
             for where in options.halt or _HALTS
+            if where != "deep" or not is_path(program)
         ]
         # A process for each, so that none is measured with another's memory.
         with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
             measured = by_window[window] = pool.map(measure, jobs, chunksize=1)
         if not (options.markdown or options.guide):
-            print("\nWindows of %d instructions, %s\n" % (window, options.board))
+            print("\nWindows of %d instructions\n" % window)
             print("\n".join(table([row(one.job.name, [one]) for one in measured] + means(measured))))
         more = details(measured, options.details) + reasons(measured, options.reasons)
         print("".join(line + "\n" for line in more), end="", flush=True)
@@ -242,7 +287,8 @@ def main(arguments: Sequence[str]) -> None:
         print("\n".join(summary(by_window)))
     if options.guide:
         tables = "\n".join(summary(by_window)) + "\n"
-        _PAGE.write_text(_TABLES.sub(lambda _: tables, _PAGE.read_text()))
+        place = re.compile(_TABLES % _SETS[options.set][1], re.MULTILINE | re.DOTALL)
+        _PAGE.write_text(place.sub(lambda found: found.group(1) + tables, _PAGE.read_text()))
 
 
 if __name__ == "__main__":
