@@ -1,4 +1,4 @@
-"""Garbage collection of Python, suspended while decoding."""
+"""Garbage collection of Python, suspended while much is made that stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Iterator
 def garbage_uncollected() -> Iterator[None]:
     """Suspend garbage collection.
 
-    A decoder makes next to none, and looking for it in ever more objects takes ever longer.
+    Decoding and recovery make next to none, and looking for it in ever more objects takes ever longer.
 
     What was made meanwhile counts as old afterwards, or the next allocation would have all of it looked through.
     """

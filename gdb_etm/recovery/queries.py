@@ -109,10 +109,10 @@ class Queries:
         for op, outputs, inputs, detail in template.steps:
             read: List[Optional[Tuple[int, Tier]]] = []
             for slot in inputs:
-                if slot in found:
-                    read.append(found[slot])
+                if slot in found or slot < 0:
+                    read.append(found[slot] if slot >= 0 else (~slot, Tier.EXACT))
                     continue
-                variable = ~slot if slot < 0 else self.solution.variable(number, slot)
+                variable = self.solution.variable(number, slot)
                 known = variable is not None and domain.mask[variable] == MASK
                 read.append((domain.bits[variable], self.tier(variable)) if known and variable is not None else None)
             values = [one for one in read if one is not None]

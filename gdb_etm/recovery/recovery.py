@@ -6,6 +6,7 @@ from bisect import bisect_right
 from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
@@ -226,6 +227,10 @@ class Recovery:
     def _work(
         self, piece: Piece, border: Optional[Border], progress: Progress, distrust: Distrust = Distrust()
     ) -> Queries:
+        with garbage_uncollected():
+            return self._solved(piece, border, progress, distrust)
+
+    def _solved(self, piece: Piece, border: Optional[Border], progress: Progress, distrust: Distrust) -> Queries:
         is_first = piece.first == 1
         is_last = border is None and piece.last == len(self.history)
         end = self._end if is_last else None

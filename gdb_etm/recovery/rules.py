@@ -22,6 +22,9 @@ class FrameInformation(Protocol):
     def function(self, address: int) -> Optional[Tuple[int, int]]:
         """Give the start and end of an address's function, if known."""
 
+    def __hash__(self) -> int:
+        """Its identity: what is found out about a program is kept by it."""
+
 
 class Rules(NamedTuple):
     """What a recovery may rely on."""

@@ -68,7 +68,7 @@ class Effects:
     def __init__(self, program: Program, m_profile: bool) -> None:
         self._program = program
         self._m_profile = m_profile
-        self._templates = Templates(program, lambda value: value, m_profile)
+        self._templates = Templates(program, m_profile)
         self._known: Dict[Tuple[int, int, Isa, bool], Tuple[Effect, ...]] = {}
 
     def __call__(self, executed: Range) -> Tuple[Effect, ...]:

@@ -12,8 +12,6 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Templates
-from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 START, END = 0x100, 0x140
 
@@ -35,9 +33,8 @@ def after(halves: Tuple[int, ...], index: int = 0, empty: int = END) -> Optional
     """Follow the instruction that begins with a halfword."""
     code = b"".join(half.to_bytes(2, "little") for half in halves).ljust(END - START, b"\0")
     program = Program([MemoryImage(START, code, "test")])
-    line = TraceSsa(Rules(), program)
     address = START + 2 * index
-    templates = Templates(program, line.constant, True)
+    templates = Templates(program, True)
     size = 4 if halves[index] >= 0xE800 else 2
     template = templates.of_range(address, address + size, Isa.T32, 0)[0][0]
     return FunctionCode(One(empty), program).after(template, (START, END))

@@ -182,9 +182,9 @@ def _handled(*ranges: Tuple[int, int]) -> Tuple[ContextSwitches, List[Part]]:
     # What a scheduler of a usual form does, and what works it out.
     history: ExecutionHistory = history_of(built(RTOS), [CODE])
     line = TraceSsa(Rules(), history.program)
-    templates = Templates(history.program, line.constant, True)
+    templates = Templates(history.program, True)
     parts: List[Part] = [templates.of_range(CODE + start, CODE + end, Isa.T32, 0)[0] for start, end in ranges]
-    return ContextSwitches(line.domain.bits.__getitem__, lambda address: line.read_constant(address, 4)), parts
+    return ContextSwitches(lambda address: line.read_constant(address, 4)), parts
 
 
 def _is_whole(switch: Optional[Switch]) -> bool:

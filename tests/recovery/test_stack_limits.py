@@ -175,4 +175,4 @@ def test_before_a_return_without_its_beginning_it_may_be_such_a_handler() -> Non
 def test_what_is_checked(text: str, what: object) -> None:
     program = history_of(built("    .fpu fpv5-sp-d16\n    " + text), [CODE], CODE + 2).program
     assert isinstance(program, Program)
-    assert Templates(program, lambda value: value, True).of_range(CODE, CODE + 2, Isa.T32, 0)[0][0].stack == what
+    assert Templates(program, True).of_range(CODE, CODE + 2, Isa.T32, 0)[0][0].stack == what

@@ -72,7 +72,7 @@ class SsaBuilder:
         self.ssa = ssa
         self.first, self.last = first, last
         self._m_profile = is_m_profile(history.source.core)
-        self._templates = Templates(history.program, ssa.constant, self._m_profile)
+        self._templates = Templates(history.program, self._m_profile)
         self._runs = parts(within(history, first, last), self._templates)
         # The instructions.
         self.executed = [
@@ -247,7 +247,7 @@ class SsaBuilder:
         if template.taken is not None and taken is not None:
             ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
-            ssa.learn(current[slot] if slot >= 0 else ~slot, 3, 0, Premise.ALIGNED)
+            ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
         if PSP in template.writes:
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:

@@ -142,9 +142,7 @@ class ThreadSwitches:
         return self.pointer if self._later is None else self._later.pointer
 
     def _new_tracker(self) -> ThreadTracker:
-        switches = ContextSwitches(
-            self._ssa.domain.bits.__getitem__, lambda address: self._ssa.read_constant(address, 4)
-        )
+        switches = ContextSwitches(lambda address: self._ssa.read_constant(address, 4))
         return ThreadTracker(self._program, switches, self._later)
 
     def _track(self, tracker: ThreadTracker, number: int) -> None:

@@ -8,6 +8,7 @@ code before the call, as soon as the function has returned there.
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
@@ -56,7 +57,6 @@ class EntryValues:
     :param branches: Of the same program.
     :param private: Tells which functions' frames only they themselves write.
     :param template: Gives the instruction at an address, of the instruction set of another one.
-    :param value: Gives the value of the variable of a constant.
     :param read: Reads memory that does not change.
     """
 
@@ -66,14 +66,12 @@ class EntryValues:
         branches: FunctionCode,
         private: Escape,
         template: Callable[[int, Template], Optional[Template]],
-        value: Callable[[int], int],
         read: Callable[[int, int], Optional[int]],
     ) -> None:
         self._information = information
         self._branches = branches
         self._private = private
         self._template = template
-        self._value = value
         self._read = read
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
@@ -158,25 +156,48 @@ class EntryValues:
         keeps_words = self._private.keeps(bounds, like)
         for address in self._branches.entered(bounds[0], like.isa):
             found[address] = ways.setdefault(address, {})[_ENTERED] = {}
-        todo = list(found)
+        code = self._code(list(found), bounds, like)
+        if not code:
+            return {}
+        rank = {template.address: index for index, (template, _) in enumerate(code)}
+        todo = sorted([rank[address] for address in found])
         left = _VISITS * (bounds[1] - bounds[0])
         while todo:
-            at = todo.pop()
+            template, after = code[heappop(todo)]
             left -= 1
-            template = self._template(at, like)
-            after = self._branches.after(template, bounds) if template is not None else None
-            if template is None or after is None or not left:
+            if not left:
                 return {}
-            known = dict(found[at])
+            known = dict(found[template.address])
             self._execute(template, known, keeps_words, loaded)
             for address in after:
-                if bounds[0] <= address < bounds[1]:
-                    ways.setdefault(address, {})[at] = known
-                    met = self._meet(address, list(ways[address].values()))
-                    if met != found.get(address):
-                        found[address] = met
-                        todo.append(address)
+                ways.setdefault(address, {})[template.address] = known
+                met = self._meet(address, list(ways[address].values()))
+                if met != found.get(address):
+                    found[address] = met
+                    if rank[address] not in todo:
+                        heappush(todo, rank[address])
         return found
+
+    def _code(self, entries: List[int], bounds: Tuple[int, int], like: Template) -> List[Tuple[Template, List[int]]]:
+        # A function's instructions with their successors in it, in reverse postorder: where paths meet, as many of them
+        # as can be come first.  Nothing if not all of it is found.
+        reached: Dict[int, Tuple[Template, List[int]]] = {}
+        done: List[int] = []
+        todo = list(reversed(entries))
+        while todo:
+            at = todo.pop()
+            if at < 0:
+                done.append(~at)
+                continue
+            if at in reached:
+                continue
+            template = self._template(at, like)
+            after = self._branches.after(template, bounds) if template is not None else None
+            if template is None or after is None:
+                return []
+            reached[at] = template, [one for one in after if bounds[0] <= one < bounds[1]]
+            todo += [~at, *reached[at][1]]
+        return [reached[at] for at in reversed(done)]
 
     def _meet(self, address: int, ways: List[Known]) -> Known:
         # What is known where ways meet.
@@ -205,7 +226,7 @@ class EntryValues:
         self._rename(template.address, known)
         for step in template.steps:
             op, outputs, inputs, detail = step
-            read = [known.get(slot) if slot >= 0 else Origin(CONSTANT, self._value(~slot)) for slot in inputs]
+            read = [known.get(slot) if slot >= 0 else Origin(CONSTANT, ~slot) for slot in inputs]
             if op == Op.STORE:
                 _store(known, read[0], read[1] if always and keeps_words else None, detail[0])
                 continue

@@ -38,10 +38,9 @@ class Functions:
         self._calls = calls
         self._information = information
         branches = FunctionCode(information, ssa.program)
-        value = ssa.domain.bits.__getitem__
         self._frames = StackFrames(information, template)
         self._escape = Escape(information, branches, template)
-        self._entry_values = EntryValues(information, branches, self._escape, template, value, ssa.read_constant)
+        self._entry_values = EntryValues(information, branches, self._escape, template, ssa.read_constant)
         # Accesses to frames that nobody else can reach.
         self.owned = PrivateAccesses(ssa, calls)
 

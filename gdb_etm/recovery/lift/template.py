@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
@@ -14,7 +14,7 @@ from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N,
 FLAGS = (N, Z, C, V)
 ALL_FLAGS = 15
 
-# Operation, output slots, inputs (slots, or ~variable of a constant), detail.
+# Operation, output slots, inputs (slots, or ~value of a constant), detail.
 Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
 
 
@@ -93,16 +93,15 @@ class Templates:
     """All templates of a program, made when they are first asked for.
 
     :param program: The program that ran.
-    :param constant: Gives the variable of a constant.
     :param m_profile: Whether T32 code runs on an M-profile core.
     """
 
-    def __init__(self, program: Program, constant: Callable[[int], int], m_profile: bool) -> None:
+    def __init__(self, program: Program, m_profile: bool) -> None:
         self._program = program
         self._blocks = Blocks(program)
-        self._constant = constant
         self._m_profile = m_profile
         self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
+        self._like: Dict[Tuple[int, Isa], Optional[Template]] = {}
         self._ranges: Dict[Tuple[int, int, Isa, int], Tuple[List[Template], int]] = {}
 
     def of_range(self, start: int, end: int, isa: Isa, it_state: int) -> Tuple[List[Template], int]:
@@ -137,9 +136,11 @@ class Templates:
 
     def at_address(self, address: int, other: Template) -> Optional[Template]:
         """Give the template at an address, in another one's instruction set."""
-        if len(self._program.read(address, 4)) < 4:
-            return None
-        return self._at(address, other.isa, self.it_state(address, other.isa))[0]
+        key = address, other.isa
+        if key not in self._like:
+            is_there = len(self._program.read(address, 4)) == 4
+            self._like[key] = self._at(*key, self.it_state(*key))[0] if is_there else None
+        return self._like[key]
 
     def _at(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
         key = (address, isa, it_state)
@@ -177,7 +178,7 @@ class Templates:
                     kills |= 1 << FLAGS.index(slot)
                 if slot < TEMPORARY and slot not in writes:
                     writes.append(slot)
-            steps.append((int(operation.op), operation.outputs, self._all(operation.inputs), operation.detail))
+            steps.append((int(operation.op), operation.outputs, _all(operation.inputs), operation.detail))
         if condition != ALWAYS:
             reads |= _needs(condition)
         if lifted.taken in FLAGS and not kills >> FLAGS.index(lifted.taken) & 1:
@@ -194,9 +195,9 @@ class Templates:
             kind,
             goes_to,
             lifted.taken,
-            None if lifted.target is None else self._input(lifted.target),
+            None if lifted.target is None else _input(lifted.target),
             lifted.interworks,
-            self._all(lifted.aligned),
+            _all(lifted.aligned),
             lifted.call,
             _rounded(lifted) if condition == ALWAYS else None,
             any(slot in writes for slot in (SP, 7, 11)),
@@ -205,11 +206,13 @@ class Templates:
             {},
         )
 
-    def _all(self, operands: Sequence[Operand]) -> Tuple[int, ...]:
-        return tuple([self._input(operand) for operand in operands])
 
-    def _input(self, operand: Operand) -> int:
-        return ~self._constant(operand.value) if isinstance(operand, Const) else operand
+def _all(operands: Sequence[Operand]) -> Tuple[int, ...]:
+    return tuple([_input(operand) for operand in operands])
+
+
+def _input(operand: Operand) -> int:
+    return ~operand.value if isinstance(operand, Const) else operand
 
 
 def _asks(code: bytes, size: int, isa: Isa) -> bool:

@@ -92,10 +92,10 @@ class TraceSsa(ConstraintGraph):
         :param current: The variable of each slot; updated.
         :param condition: Variable of the bit that is 1 if it runs.
         """
-        makers, fixed = self._makers, self.fixed
+        makers, fixed, constant = self._makers, self.fixed, self.constant
         self._compared = None
         for op, outputs, inputs, detail in steps:
-            read = [current[slot] if slot >= 0 else ~slot for slot in inputs]
+            read = [current[slot] if slot >= 0 else constant(~slot) for slot in inputs]
             if op == Op.COPY:
                 current[outputs[0]] = read[0]
             elif op == Op.LOAD:

@@ -86,12 +86,10 @@ class Switch(NamedTuple):
 class ContextSwitches:
     """Works out what handlers do, each way through them once.
 
-    :param constant: Gives the value of a constant by its variable.
     :param program: Reads a word that does not change.
     """
 
-    def __init__(self, constant: Callable[[int], int], program: Reader) -> None:
-        self._constant = constant
+    def __init__(self, program: Reader) -> None:
         self._program = program
         self._known: Dict[Tuple[object, ...], Optional[Switch]] = {}
 
@@ -102,15 +100,14 @@ class ContextSwitches:
         """
         key = (ended, *[part if isinstance(part, int) else (part[0].address, len(part)) for part in parts])
         if key not in self._known:
-            self._known[key] = _Walk(self._constant, self._program).follow(parts, ended)
+            self._known[key] = _Walk(self._program).follow(parts, ended)
         return self._known[key]
 
 
 class _Walk:
     # Executes a handler with terms instead of values.
 
-    def __init__(self, constant: Callable[[int], int], program: Reader) -> None:
-        self._constant = constant
+    def __init__(self, program: Reader) -> None:
         self._program = program
         self._slots: Dict[int, Term] = {}
         self._memory: Dict[Term, Term] = {}
@@ -155,7 +152,7 @@ class _Walk:
 
     def _get(self, slot: int) -> Term:
         if slot < 0:
-            return (_FIXED, self._constant(~slot))
+            return (_FIXED, ~slot)
         if slot not in self._slots:
             self._slots[slot] = self._fresh()
         return self._slots[slot]
