@@ -5,7 +5,7 @@ A known value has a line of text, and a chain of facts.
 
 from __future__ import annotations
 
-from typing import List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind, variables
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Premise
@@ -21,6 +21,15 @@ _DEEP = 400
 _LOADS = -16
 # Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).
 _MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
+
+# What is said of links that do not follow from what was seen, by kind.
+_LINKS: Dict[int, str] = {
+    ConstraintKind.LINK: "",
+    ConstraintKind.GUESS: ", if stores to unknown addresses in between missed it",
+    ConstraintKind.OWNED: ", in a frame that only its function writes",
+    ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",
+    ConstraintKind.OUT_OF_REACH: ", in an object to which no pointer led in between",
+}
 
 
 class Explanations:
@@ -69,7 +78,7 @@ class Explanations:
         if kind == ConstraintKind.ALIGNED:
             what = "the frame address" if constraint[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
-        if kind in (ConstraintKind.LINK, ConstraintKind.GUESS, ConstraintKind.OWNED, ConstraintKind.BELOW):
+        if kind in _LINKS:
             return self._link(constraint)
         if kind == ConstraintKind.MAY_ALIAS:
             return self._left(constraint)
@@ -132,14 +141,7 @@ class Explanations:
         accesses = self._ssa.accesses
         older, later = accesses[constraint[6]], accesses[constraint[7]]
         verb = "stored" if older.store else "loaded"
-        guessed = (
-            ", if stores to unknown addresses in between missed it" if constraint[0] == ConstraintKind.GUESS else ""
-        )
-        if constraint[0] == ConstraintKind.OWNED:
-            guessed = ", in a frame that only its function writes"
-        if constraint[0] == ConstraintKind.BELOW:
-            guessed = ", below the stack pointer in between, where no pointer leads"
-        return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
+        return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, _LINKS[constraint[0]])
 
     def _left(self, constraint: Tuple[int, ...]) -> str:
         # What was found after stores to unknown addresses.

@@ -11,6 +11,7 @@ from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
 from gdb_etm.recovery.pieces import Piece, Pieces
+from gdb_etm.recovery.pointers.points_to import PointsTo, points_to
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
@@ -249,6 +250,7 @@ class Recovery:
                 border,
                 doubts,
                 distrust,
+                self._points_to(),
             )
             if solution.contradiction is None or solution.doubts == doubts:
                 break
@@ -264,6 +266,12 @@ class Recovery:
             ends, core = (self._begin, self._end), self.history.source.core
             self._known_features = features_of(self.history.program, core, ends, self.rules.fpu, self.rules.frames)
         return self._known_features
+
+    def _points_to(self) -> Optional[PointsTo]:
+        rules = self.rules
+        if rules.limit < Tier.ASSUMED or rules.objects is None or rules.frames is None:
+            return None
+        return points_to(self.history.program, rules.objects, rules.frames, rules.ram)
 
     def _tell(self, share: float) -> None:
         if self._progress is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Protocol, Tuple
 
 from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.objects import Objects
 from gdb_etm.recovery.values import Tier
 
 # Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
@@ -44,6 +45,8 @@ class Rules(NamedTuple):
     # tell.
     fpu: Optional[bool] = None
     frames: Optional[FrameInformation] = None
+    # Objects of the program; None when they are not known.
+    objects: Optional[Objects] = None
     # Pieces of RAM in which threads may have their stacks; they are searched for what exceptions pushed.
     stacks: Tuple[Tuple[int, int], ...] = ()
     # Whether the debugger changed no register and no memory while the core was halted within the history.

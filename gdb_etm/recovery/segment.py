@@ -19,7 +19,9 @@ from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT,
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, slot_values
+from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import Reader, StoreForwarding
+from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.assumptions import Assumptions
 from gdb_etm.recovery.solve.doubts import Doubts
@@ -56,6 +58,7 @@ class Solution:
     :param border: What is known after the last instruction, where a newer piece begins there.
     :param doubts: What contradicts something.
     :param distrust: What was found not to hold elsewhere; a border has its own.
+    :param points_to: Which objects the program's stores may reach.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Solution:
         border: Optional[Border] = None,
         doubts: Doubts = Doubts(),
         distrust: Distrust = Distrust(),
+        points_to: Optional[PointsTo] = None,
     ) -> None:
         self.history = history
         self.first = first
@@ -80,6 +84,7 @@ class Solution:
         self._read_words = _words(end)
         self.end = end = doubts.without(end)
         self.border = border
+        self.points_to = points_to
         self._doubts = doubts
         self.rules = rules
         self.findings: List[Finding] = []
@@ -122,6 +127,8 @@ class Solution:
         if flow.owned is not None:
             flow.owned.strange.update(self.distrust.strange)
         solver.scheduler = flow.threads.scheduler
+        if self.points_to is not None:
+            solver.object_bounds = ObjectBounds(self.ssa, self.points_to, self.first, self.last, self.address)
         solver.further = self._further if border is not None else None
         return solver
 

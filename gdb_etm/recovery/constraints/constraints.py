@@ -80,6 +80,8 @@ class ConstraintKind(IntEnum):
     OWNED = 29
     # (d, a, p, q, n, older, later): LINK, if no pointer leads below the stack pointer
     BELOW = 32
+    # (d, a, p, q, n, older, later): LINK, if no pointer leads to the object from where stores between are
+    OUT_OF_REACH = 33
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
@@ -116,6 +118,7 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.LINK: slice(1, 3),
     ConstraintKind.OWNED: slice(1, 3),
     ConstraintKind.BELOW: slice(1, 3),
+    ConstraintKind.OUT_OF_REACH: slice(1, 3),
     ConstraintKind.ALIGNED: slice(1, 2),
     ConstraintKind.CHOOSE: slice(1, 7),
     ConstraintKind.REMAINDER: slice(1, 3),
@@ -235,7 +238,7 @@ def differ(domain: Domain, constraint: Constraint) -> None:
 def field(domain: Domain, constraint: Constraint) -> None:
     """Refine a field of d that equals one of a.
 
-    The kinds are FIELD, LINK, GUESS, OWNED and BELOW.
+    The kinds are FIELD, LINK, GUESS, OWNED, BELOW and OUT_OF_REACH.
     """
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits

@@ -27,6 +27,7 @@ class Premise:
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
     OUTCOME, MODE, DATA, MEMORY, GUESSED, BASE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
     OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(17, 21)
+    OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 21, 22
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -49,6 +50,8 @@ class Premise:
         "still in RAM at the halt, in a frame that only its function writes",
         "still in RAM at the halt, below the stack pointer, where no pointer leads",
         "still in RAM at the halt, below the stack pointer, where no pointer leads",
+        "still in RAM at the halt, in an object to which no pointer led",
+        "still in RAM at the halt, in an object to which no pointer led",
     )
 
 

@@ -136,7 +136,11 @@ class Templates:
 
     def at_address(self, address: int, other: Template) -> Optional[Template]:
         """Give the template at an address, in another one's instruction set."""
-        key = address, other.isa
+        return self.at(address, other.isa)
+
+    def at(self, address: int, isa: Isa) -> Optional[Template]:
+        """Give the template at an address; None where the program has nothing."""
+        key = address, isa
         if key not in self._like:
             is_there = len(self._program.read(address, 4)) == 4
             self._like[key] = self._at(*key, self.it_state(*key))[0] if is_there else None

@@ -15,6 +15,7 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.cells import Cells
 from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
@@ -47,17 +48,17 @@ class MayAlias:
         self.gone: List[int] = []
         # Stores that stand for more than a link looks at.
         self._far: Set[int] = set()
-        # How many frames are known, and which knowledge of stacks it is.
-        self._reasons = (0, 0)
+        # How many frames are known, which knowledge of stacks it is, and whether that of objects is used.
+        self._reasons = (0, 0, False)
         # What they may have left.
         self.weighing = Weighing(ssa)
         # The accesses to memory that only one function writes while it runs.
         self.owned = PrivateAccesses(ssa)
-        # Links that hold for that reason alone.
-        self.crossed: Set[Tuple[int, int]] = set()
-        # What is below SP, where that may be relied on; links that hold for that reason alone.
+        # What is below SP, and what no pointer leads to, where that may be relied on.
         self.dead_stack: Optional[DeadStack] = None
-        self.below: Set[Tuple[int, int]] = set()
+        self.object_bounds: Optional[ObjectBounds] = None
+        # Links that hold for such a reason alone, with the kind of their constraints.
+        self.grounds: Dict[Tuple[int, int], int] = {}
         # Whether stores to unknown addresses are taken to miss.
         self.guessing = False
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
@@ -75,8 +76,8 @@ class MayAlias:
         made = MayAlias.__new__(MayAlias)
         made.__dict__.update(self.__dict__)
         made._cells, made.weighing = cells, self.weighing.copy()
-        made.unresolved, made.crossed, made.guesses = list(self.unresolved), set(self.crossed), list(self.guesses)
-        made.below, made.gone, made._far = set(self.below), list(self.gone), set(self._far)
+        made.unresolved, made.grounds, made.guesses = list(self.unresolved), dict(self.grounds), list(self.guesses)
+        made.gone, made._far = list(self.gone), set(self._far)
         return made
 
     def remove(self, number: int) -> None:
@@ -90,7 +91,10 @@ class MayAlias:
         Any store may miss for that reason then.
         """
         dead = self.dead_stack
-        before, self._reasons = self._reasons, (self.owned.located(), 0 if dead is None else dead.look())
+        stacks = 0 if dead is None else dead.look()
+        if self.object_bounds is not None:
+            self.object_bounds.look()
+        before, self._reasons = self._reasons, (self.owned.located(), stacks, self.object_bounds is not None)
         return before != self._reasons
 
     def is_open(self, number: int, fewer: bool, grew: bool) -> bool:
@@ -125,46 +129,42 @@ class MayAlias:
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
         """Find the first possible alias between two accesses to be linked.
 
-        Others miss what only one function writes, and what is below SP.
+        Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
         """
         barrier, guessed = self.first(older, later, byte)
         if barrier < 0 and not guessed:
             return barrier, guessed
+        grounds = self._grounds(older, later, byte)
+        if not grounds:
+            return barrier, guessed
+        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
+        ground = 0
+        for number in self.unresolved[low:high]:
+            kind = next((kind for kind, misses in grounds if misses(number, byte)), 0)
+            if not kind and self._may_hit(number, byte):
+                return (barrier, guessed) if guessed else (number, False)
+            ground = max(ground, kind)
+        if ground:
+            self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
+        return _NOWHERE, False
+
+    def _grounds(self, older: int, later: int, byte: int) -> List[Tuple[int, Callable[[int, int], bool]]]:
+        # Why stores between two accesses may be taken to miss a byte.
         if self.owned.keeps(older, later):
-            return self._of_owner(older, later, byte), False
-        dead = self.dead_stack
-        if dead is not None and dead.holds:
-            above = self._above_sp(dead, older, later, byte)
-            if above < 0 or not guessed:
-                return above, False
-        return barrier, guessed
+            return [(ConstraintKind.OWNED, lambda number, byte: not self.owned.is_same(older, number))]
+        found: List[Tuple[int, Callable[[int, int], bool]]] = []
+        if self.dead_stack is not None and self.dead_stack.holds:
+            found.append((ConstraintKind.BELOW, self.dead_stack.misses))
+        if self.object_bounds is not None:
+            found.append((ConstraintKind.OUT_OF_REACH, self.object_bounds.misses))
+        return found
 
     def ground(self, older: int, later: int) -> int:
         """Give the kind of constraint that links two accesses.
 
         It is that of a link that is no guess.
         """
-        if (older, later) in self.crossed:
-            return ConstraintKind.OWNED
-        return ConstraintKind.BELOW if (older, later) in self.below else ConstraintKind.LINK
-
-    def _of_owner(self, older: int, later: int, byte: int) -> int:
-        # The first store between two accesses to a function's own memory that may have written a byte.
-        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
-        for number in self.unresolved[low:high]:
-            if self.owned.is_same(older, number) and self._may_hit(number, byte):
-                return number
-        self.crossed.add((older, later))
-        return _NOWHERE
-
-    def _above_sp(self, dead: DeadStack, older: int, later: int, byte: int) -> int:
-        # The first store between two accesses that may have written a byte which was not below SP when it ran.
-        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
-        for number in self.unresolved[low:high]:
-            if not dead.misses(number, byte) and self._may_hit(number, byte):
-                return number
-        self.below.add((older, later))
-        return _NOWHERE
+        return self.grounds.get((older, later), ConstraintKind.LINK)
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
         """Check whether an access may reach a piece of memory."""
@@ -308,18 +308,31 @@ class MayAlias:
         condition = self._ssa.accesses[number].condition
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
-    def trespassed(self) -> Set[Tuple[int, int, int]]:
-        """List the links whose private or dead memory others wrote."""
-        found: Set[Tuple[int, int, int]] = set()
+    def trespassed(self) -> Set[Tuple[int, int]]:
+        """List the grounds of links between which others wrote, as :meth:`claim` has them."""
+        found: Set[Tuple[int, int]] = set()
         accesses, domain = self._ssa.accesses, self._domain
-        for source, number in self.crossed | self.below:
-            kind = self.ground(source, number)
-            address, size = domain.bits[accesses[source].address], accesses[source].size
+        for (source, number), kind in self.grounds.items():
+            if source < 0 and number == len(accesses):
+                continue
+            known = accesses[source if source >= 0 else number]
+            address, size = domain.bits[known.address], known.size
             for word in range(address & ~3, address + size, 4):
                 for other in self._cells.between(source, number, word):
                     start, length = domain.bits[accesses[other].address], accesses[other].size
                     overlaps = start < address + size and address < start + length
                     own = kind == ConstraintKind.OWNED and self.owned.is_same(source, other)
                     if accesses[other].store and overlaps and not own:
-                        found.add((kind, source, number))
+                        found.add(self.claim(kind, source, number))
         return found
+
+    def claim(self, kind: int, older: int, later: int) -> Tuple[int, int]:
+        """Give what the ground of a link claims.
+
+        :param kind: The ground.
+        :returns: The ground, and the access to the frame or the number of the object; 0 for dead stack.
+        """
+        if kind == ConstraintKind.OUT_OF_REACH and self.object_bounds is not None:
+            address = self._ssa.accesses[older if older >= 0 else later].address
+            return kind, self.object_bounds.object_at(self._domain.bits[address])
+        return kind, older if kind == ConstraintKind.OWNED else 0

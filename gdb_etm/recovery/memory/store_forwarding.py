@@ -31,6 +31,7 @@ _STILL_THERE: Dict[int, int] = {
     ConstraintKind.LINK: Premise.STORED,
     ConstraintKind.OWNED: Premise.OWNED_STORED,
     ConstraintKind.BELOW: Premise.BELOW_STORED,
+    ConstraintKind.OUT_OF_REACH: Premise.OUT_OF_REACH_STORED,
 }
 
 

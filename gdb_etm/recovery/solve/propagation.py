@@ -72,6 +72,7 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.LINK: field,
     ConstraintKind.OWNED: field,
     ConstraintKind.BELOW: field,
+    ConstraintKind.OUT_OF_REACH: field,
     ConstraintKind.ALIGNED: aligned,
     ConstraintKind.CHOOSE: choose,
     ConstraintKind.REMAINDER: remainder,

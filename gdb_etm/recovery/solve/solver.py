@@ -17,6 +17,7 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.base_search import BaseSearch, Options
 from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
@@ -33,6 +34,11 @@ _GUESSES = 40
 # Places of stacks that are tried by working on from there.
 _TRIES = 24
 
+# Why links are assumed, in the order of their premises.
+_GROUNDS = (ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
+# Objects that are found to be in reach; then none is taken to be out of it.
+_STRANGE = 4
+
 # Adds what is known by assumption, up to a tier.
 #
 # :raises Contradiction: It does not fit what is known.
@@ -44,12 +50,12 @@ def _is_kept(constraint: Constraint) -> bool:
 
 
 def _ground(constraint: Constraint) -> int:
-    # OWNED or BELOW, where a link is assumed for that reason; 0 for others.
-    if constraint[0] in (ConstraintKind.OWNED, ConstraintKind.BELOW):
+    # OWNED, BELOW or OUT_OF_REACH, where a link is assumed for that reason; 0 for others.
+    if constraint[0] in _GROUNDS:
         return constraint[0]
     if constraint[0] != ConstraintKind.FACT or constraint[2] < Premise.OWNED_STORED:
         return 0
-    return ConstraintKind.OWNED if constraint[2] <= Premise.OWNED_LOADED else ConstraintKind.BELOW
+    return _GROUNDS[(constraint[2] - Premise.OWNED_STORED) // 2]
 
 
 def _is_guess(constraint: Constraint) -> bool:
@@ -86,6 +92,8 @@ class Solver:
         self.fallen: List[Fallen] = []
         # Accesses to frames that only their own functions write.
         self.owned: Optional[PrivateAccesses] = None
+        # Objects that only some code reaches.
+        self.object_bounds: Optional[ObjectBounds] = None
         # Adds assumptions that what is known by then allows, and knows what speaks against others.
         self.saved: Optional[SavedContexts] = None
         # Knows what speaks against the blocks in which threads are taken to be kept.
@@ -160,6 +168,7 @@ class Solver:
         if self.owned is not None:
             self.memory.may_alias.owned = self.owned
         self.memory.may_alias.dead_stack = DeadStack(self.ssa)
+        self.memory.may_alias.object_bounds = self.object_bounds
         saved = self.propagation.save()
         for _ in range(_ROUNDS):
             try:
@@ -178,8 +187,10 @@ class Solver:
             except Contradiction as contradiction:
                 constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
                 blamed = {constraint[-1] for constraint in constraints if not _ground(constraint)}
+                claim = self.memory.may_alias.claim
+                claims = {claim(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}
                 self.propagation.restore(saved)
-                if self._trespassed({(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}):
+                if self._trespassed(claims):
                     continue
                 if not blamed and self.further is not None:
                     self.further = None
@@ -193,18 +204,28 @@ class Solver:
             self.propagation.restore(saved)
         self.ends.append(len(self.ssa.domain.log.variable))
 
-    def _trespassed(self, links: Set[Tuple[int, int, int]]) -> bool:
-        # Frames that others have written are shared, and what was written below SP is not dead; gives whether there
-        # are any.
-        for kind, older, _ in sorted(links):
+    def _trespassed(self, claims: Set[Tuple[int, int]]) -> bool:
+        # Frames that others have written are shared, what was written below SP is not dead, and objects that were
+        # written are in reach; gives whether there are any.
+        for kind, what in sorted(claims):
             dead_stack = self.memory.may_alias.dead_stack
             if kind == ConstraintKind.BELOW and dead_stack is not None:
                 dead_stack.holds = False
                 continue
-            fallen = None if self.owned is None else self.owned.disown(older)
+            if kind == ConstraintKind.OUT_OF_REACH:
+                self._reached(what)
+                continue
+            fallen = None if self.owned is None else self.owned.disown(what)
             if fallen is not None:
                 self.fallen.append(Fallen((fallen,)))
-        return bool(links)
+        return bool(claims)
+
+    def _reached(self, number: int) -> None:
+        bounds = self.memory.may_alias.object_bounds
+        if bounds is None or number in bounds.strange or len(bounds.strange) == _STRANGE:
+            self.memory.may_alias.object_bounds = self.object_bounds = None
+        else:
+            bounds.strange.add(number)
 
     def _go_further(self) -> Set[int]:
         # Looks at threads again with what is known; gives the assumptions that memory speaks against.

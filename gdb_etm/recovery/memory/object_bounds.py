@@ -1,0 +1,79 @@
+"""Object bounds: what stores cannot reach, as no pointer leads there.
+
+Only code that makes an object's address reaches it, unless that address was stored or passed on; and what is made from
+the address of an object stays within it.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Set
+
+from gdb_etm.program.objects import NO_OBJECT
+from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.pointers.flow import Site
+from gdb_etm.recovery.pointers.points_to import PointsTo
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_FROM_STACK = Site(frozenset(), True)
+
+
+class ObjectBounds:
+    """Finds bytes that a store of a segment cannot reach.
+
+    :param ssa: With its variables of SP.
+    :param points_to: Of the program.
+    :param first: Number of the first instruction of the segment.
+    :param last: Number of the last.
+    :param where: Gives the address of an instruction by its number.
+    """
+
+    def __init__(self, ssa: TraceSsa, points_to: PointsTo, first: int, last: int, where: Callable[[int], int]) -> None:
+        self._ssa = ssa
+        self._points_to = points_to
+        self._where = where
+        self._stack_bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
+        # Objects that others reach all the same.
+        self.strange: Set[int] = set()
+        # Objects that a stack lies in.
+        self._stacks: Set[int] = set()
+        # Number of the first instruction after those that copy or clear sections.
+        self._since = self._find_since(first, last)
+
+    def _find_since(self, first: int, last: int) -> int:
+        known: Dict[int, bool] = {}
+        for number in range(last, first - 1, -1):
+            address = self._where(number)
+            if address not in known:
+                known[address] = self._points_to.is_initialiser(address)
+            if known[address]:
+                return number + 1
+        return first
+
+    def look(self) -> None:
+        """Find the objects that stacks lie in, by what is known of SP."""
+        ssa, objects = self._ssa, self._points_to.objects
+        mask, bits = ssa.domain.mask, ssa.domain.bits
+        for variable in ssa.held[SP]:
+            if mask[variable] == MASK:
+                self._stacks.add(objects.at(bits[variable]))
+
+    def object_at(self, byte: int) -> int:
+        """Give the number of the object that a byte is in, or NO_OBJECT."""
+        return self._points_to.objects.at(byte)
+
+    def misses(self, number: int, byte: int) -> bool:
+        """Check whether a store cannot reach a byte.
+
+        :param number: Of the access.
+        """
+        access = self._ssa.accesses[number]
+        if access.number < self._since or not access.size:
+            return False
+        wanted = self._points_to.objects.at(byte)
+        if wanted in self.strange or wanted in self._stacks:
+            return False
+        from_stack = self._ssa.base(access.address) in self._stack_bases
+        site = _FROM_STACK if from_stack else self._points_to.site(self._where(access.number))
+        if wanted in site.objects:
+            return False
+        return not site.other or wanted != NO_OBJECT and wanted not in self._points_to.escaped

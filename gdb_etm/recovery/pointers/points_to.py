@@ -1,0 +1,135 @@
+"""Points-to analysis of a program: the objects that a store cannot reach.
+
+An object whose address never leaves the functions that make it is reached by their instructions alone.  Its address
+leaves a function through memory, calls and returns, and is in memory where the program has it as data.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Dict, List, Optional, Sequence, Set, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa
+from gdb_etm.program.objects import NO_OBJECT, Objects
+from gdb_etm.program.ram import Piece
+from gdb_etm.recovery.functions.branches import FunctionCode
+from gdb_etm.recovery.lift.template import Template, Templates
+from gdb_etm.recovery.pointers.flow import LEAKS_ALL, Flow, Site, Summary
+from gdb_etm.recovery.pointers.provenance import Lattice, constant
+from gdb_etm.recovery.rules import FrameInformation
+
+# Functions that call one another are followed so deep.
+_DEEP = 60
+_WORD = 4
+_ANYWHERE = Site(frozenset(), True)
+# The programs that were analysed last, as many as one session has in use.
+_KEPT = 2
+_KNOWN: List[Tuple[Tuple[object, ...], "PointsTo"]] = []
+
+
+class PointsTo:
+    """The objects that stores may reach.
+
+    :param program: The program; for M-profile.
+    :param objects: Its objects.
+    :param information: Its call frame information.
+    :param ram: Pieces of memory that change.
+    """
+
+    def __init__(self, program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece]) -> None:
+        self.objects = objects
+        self._ram = ram
+        self._program = program
+        self._templates = Templates(program, True)
+        self._code = FunctionCode(information, program)
+        self._lattice = Lattice(objects)
+        self._starts = [start for start, _ in objects.functions]
+        self._summaries: Dict[int, Summary] = {}
+        # Functions that are being followed, by their first address.
+        self._open: Set[int] = set()
+        # Addresses of functions that may be called through pointers, or that call themselves.
+        self._called_otherwise: Set[int] = set()
+        self._sites: Dict[int, Site] = {}
+        # Objects whose address may be anywhere.
+        self.escaped: Set[int] = set()
+        # Functions that use the bounds of sections, by their first address.
+        self._initialisers: Set[int] = set()
+        # Words that are instructions, or that instructions load as constants.
+        self._covered: Set[int] = set()
+        for start, _ in objects.functions:
+            self._summary(start)
+        self._scan_data()
+
+    def _template(self, address: int) -> Optional[Template]:
+        return self._templates.at(address, Isa.T32)
+
+    def _read(self, address: int, size: int) -> Optional[int]:
+        if any([low < address + size and address < high for low, high in self._ram]):
+            return None
+        found = self._program.read(address, size)
+        return int.from_bytes(found, "little") if len(found) == size else None
+
+    def _function(self, address: int) -> Optional[Tuple[int, int]]:
+        index = bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self.objects.functions[index][1]:
+            return None
+        return self.objects.functions[index]
+
+    def _summary(self, address: Optional[int]) -> Summary:
+        bounds = None if address is None else self._function(address)
+        if bounds is None or bounds[0] != address or len(self._open) > _DEEP:
+            return LEAKS_ALL
+        if address in self._open:
+            self._called_otherwise.add(address)
+            return LEAKS_ALL
+        found = self._summaries.get(address)
+        if found is None:
+            self._open.add(address)
+            found = self._summaries[address] = self._follow(bounds)
+            self._open.remove(address)
+        return found
+
+    def _follow(self, bounds: Tuple[int, int]) -> Summary:
+        flow = Flow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
+        summary = flow.run()
+        self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
+        self._sites.update(flow.sites)
+        self.escaped.update([one for one in flow.escaped if one >= 0])
+        self._covered |= flow.covered
+        markers = self.objects.markers
+        if markers & flow.bases and any([self.objects.at(one) == NO_OBJECT for one in markers & flow.constants]):
+            self._initialisers.add(bounds[0])
+        return summary
+
+    def _scan_data(self) -> None:
+        # Each word that is neither an instruction nor loaded by one as a constant may be an address.
+        for start, data in self._program.pieces:
+            for at in range(-start % _WORD, len(data) - _WORD + 1, _WORD):
+                if start + at not in self._covered:
+                    value = int.from_bytes(data[at : at + _WORD], "little")
+                    self.escaped |= self._lattice.objects_of(constant(value))
+                    self._called_otherwise.add(value & ~1)
+        for address in self._called_otherwise.intersection(self._summaries):
+            self.escaped.update([one for one in self._summaries[address].returned if one >= 0])
+
+    def is_initialiser(self, address: int) -> bool:
+        """Check whether code copies or clears sections, or is not known."""
+        bounds = self._function(address)
+        return bounds is None or bounds[0] in self._initialisers
+
+    def site(self, address: int) -> Site:
+        """Give the addresses that the store at an address may have."""
+        return self._sites.get(address, _ANYWHERE)
+
+
+def points_to(program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece]) -> PointsTo:
+    """Analyse a program, or remember what was found; see :class:`PointsTo`."""
+    key = program.identity(), tuple(objects.functions), tuple(ram)
+    for known, found in _KNOWN:
+        if known == key:
+            return found
+    made = PointsTo(program, objects, information, ram)
+    _KNOWN.append((key, made))
+    del _KNOWN[:-_KEPT]
+    return made
