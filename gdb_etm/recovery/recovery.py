@@ -7,6 +7,7 @@ from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.garbage import garbage_uncollected
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
@@ -270,6 +271,8 @@ class Recovery:
     def _points_to(self) -> Optional[PointsTo]:
         rules = self.rules
         if rules.limit < Tier.ASSUMED or rules.objects is None or rules.frames is None:
+            return None
+        if not is_m_profile(self.history.source.core):
             return None
         return points_to(self.history.program, rules.objects, rules.frames, rules.ram)
 

@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence
 from gdb_etm.capture import Core
 from gdb_etm.errors import ImageError
 from gdb_etm.program.cfi import CallFrames, load_frames
+from gdb_etm.program.objects import Objects, load_objects
 from gdb_etm.program.ram import Piece, load_writable, regions
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
@@ -59,6 +60,7 @@ def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> 
         ram=tuple(ram),
         bit_band=has_aliases,
         frames=_frames(files),
+        objects=_objects(files),
         stacks=tuple(writable),
         untouched=anchored.is_whole and anchored.is_untouched,
     )
@@ -80,3 +82,11 @@ def _frames(files: Sequence[str]) -> Optional[CallFrames]:
     except ImageError:
         return None
     return frames if len(frames) else None
+
+
+def _objects(files: Sequence[str]) -> Optional[Objects]:
+    try:
+        objects = load_objects(files)
+    except ImageError:
+        return None
+    return objects if len(objects) else None

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -112,7 +113,13 @@ def measure(job: Job) -> Measured:
     first = run.start(job.window)
     history = run.history(first)
     stacks = tuple(load_writable(elf(job.program)))
-    rules = Rules(limit=job.limit, window=len(history), frames=load_frames([elf(job.program)]), stacks=stacks)
+    rules = Rules(
+        limit=job.limit,
+        window=len(history),
+        frames=load_frames([elf(job.program)]),
+        objects=load_objects([elf(job.program)]),
+        stacks=stacks,
+    )
     before, begun = _peak(), time.process_time()
     recovery = Recovery(history, run.end(), rules=rules)
     recovery.solve()

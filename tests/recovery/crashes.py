@@ -19,6 +19,7 @@ from gdb_etm.history.build import build
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program, load_elf
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable, regions
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -86,6 +87,7 @@ class Halt(NamedTuple):
             limit=limit,
             ram=tuple(regions(writable, stacks, True)),
             frames=load_frames([path]),
+            objects=load_objects([path]),
             stacks=tuple(writable),
             bit_band=self.crash.board == "m4",
         )

@@ -12,6 +12,7 @@ from capstone import CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -125,7 +126,9 @@ def in_mid_run(program: str, folder: Path) -> Score:
     run = Run(prepare(program, folder, 40001), program)
     first = run.start(5000)
     stacks = tuple(load_writable(run.elf))
-    rules = Rules(limit=Tier.LIKELY, window=5004, frames=load_frames([run.elf]), stacks=stacks)
+    rules = Rules(
+        limit=Tier.LIKELY, window=5004, frames=load_frames([run.elf]), objects=load_objects([run.elf]), stacks=stacks
+    )
     return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
 
 

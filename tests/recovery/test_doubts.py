@@ -11,6 +11,7 @@ import pytest
 from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -156,7 +157,7 @@ def false(end: CoreState, what: Union[str, int], bit: int) -> CoreState:
 def solved(ran: Run, end: CoreState) -> Recovery:
     """Recover the last instructions of a run from an end."""
     stacks = tuple(load_writable(ran.elf))
-    rules = Rules(window=WINDOW + 4, frames=load_frames([ran.elf]), stacks=stacks)
+    rules = Rules(window=WINDOW + 4, frames=load_frames([ran.elf]), objects=load_objects([ran.elf]), stacks=stacks)
     return Recovery(ran.history(ran.start(WINDOW)), end, rules=rules)
 
 

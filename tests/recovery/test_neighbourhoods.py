@@ -11,6 +11,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 import pytest
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery import recovery as recovery_module
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers
@@ -20,7 +21,7 @@ from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Tier, Value
 from tests.recovery.score import NAMES
 from tests.recovery.small import RAM, run
-from tests.recovery.test_pieces import CHOSEN, STORES, X, run_of
+from tests.recovery.test_pieces import CHOSEN, X, run_of
 from tests.recovery.truth import Run
 
 ALL, PIECE, LIMIT = 16000, 5000, 12000
@@ -65,6 +66,7 @@ def recovery_of(found: Run, most: Optional[int] = None) -> Recovery:
         window=PIECE,
         most=most,
         frames=load_frames([found.elf]),
+        objects=load_objects([found.elf]),
         stacks=tuple(load_writable(found.elf)),
         limit=Tier.LIKELY,
     )

@@ -9,6 +9,7 @@ from typing import List
 import pytest
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -38,7 +39,7 @@ def run_of(program: str, folder: Path, halt: int = HALT) -> Run:
 
 def recovery_of(found: Run, size: int, window: int) -> Recovery:
     stacks = tuple(load_writable(found.elf))
-    rules = Rules(window=window, frames=load_frames([found.elf]), stacks=stacks)
+    rules = Rules(window=window, frames=load_frames([found.elf]), objects=load_objects([found.elf]), stacks=stacks)
     return Recovery(found.history(found.start(size)), found.end(), rules=rules)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gdb_etm.capture import Core
 from gdb_etm.program.cfi import FrameRow, load_frames
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -287,7 +288,12 @@ def test_a_kernel_that_answers_in_the_frames_of_its_threads(level: str, board: s
     program = "requests-" + level
     run = Run(prepare(program, tmp_path, halt, board), program, board)
     first = run.start(5000)
-    rules = Rules(window=5004, frames=load_frames([run.elf]), stacks=tuple(load_writable(run.elf)))
+    rules = Rules(
+        window=5004,
+        frames=load_frames([run.elf]),
+        objects=load_objects([run.elf]),
+        stacks=tuple(load_writable(run.elf)),
+    )
     found = score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
     assert not found.wrong
     assert found.live.percent(Tier.ASSUMED) > 35

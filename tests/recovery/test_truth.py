@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Tuple
 import pytest
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -39,7 +40,13 @@ def recovered(run: Run, window: int) -> Tuple[Score, Recovery]:
     """Recover the last instructions of a run, in all tiers."""
     first = run.start(window)
     stacks = tuple(load_writable(run.elf))
-    rules = Rules(limit=Tier.LIKELY, window=window + 4, frames=load_frames([run.elf]), stacks=stacks)
+    rules = Rules(
+        limit=Tier.LIKELY,
+        window=window + 4,
+        frames=load_frames([run.elf]),
+        objects=load_objects([run.elf]),
+        stacks=stacks,
+    )
     recovery = Recovery(run.history(first), run.end(), rules=rules)
     return score(run, Uses(run), first, recovery), recovery
 

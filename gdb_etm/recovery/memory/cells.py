@@ -14,6 +14,8 @@ FIRST, LAST, BLOCKED = -2, -3, -4
 # Less the number of an access that may not have been there: a byte comes from that, too.
 UNSURE = -16
 _NOWHERE = -1
+# Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
+LinkedByte = Tuple[int, int, int, bool]
 # Where the bits are that the others are aliases of.
 _RAM = 0x20000000
 
@@ -137,3 +139,16 @@ class Cells:
             if distance >= 0 or accesses[later].store and aliased(bits[accesses[later].address]) >= 0:
                 return later, distance
         return LAST, 0
+
+
+def runs_of(found: List[LinkedByte]) -> List[List[LinkedByte]]:
+    """Group neighbouring bytes that come from neighbouring bytes of one access."""
+    runs: List[List[LinkedByte]] = []
+    for one in found:
+        if runs:
+            index, source, distance, _ = runs[-1][-1]
+            if one[0] == index + 1 and one[1] == source and (one[2] == distance + 1 or source == FIRST):
+                runs[-1].append(one)
+                continue
+        runs.append([one])
+    return runs

@@ -12,7 +12,7 @@ from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
+from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedByte, aliased, runs_of, within
 from gdb_etm.recovery.memory.changes import AccessNews
 from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
@@ -22,8 +22,6 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
 
-# Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
-_Byte = Tuple[int, int, int, bool]
 # Accesses looked at between two calls of a progress function.
 _INTERVAL = 1 << 8
 # Why a store is still in memory at the end, by the link's kind.
@@ -262,7 +260,7 @@ class StoreForwarding:
         access = self._ssa.accesses[number]
         address = self._domain.bits[access.address]
         linked = self.linked[number]
-        found: List[_Byte] = []
+        found: List[LinkedByte] = []
         hidden = 0
         self.blocked.pop(number, None)
         for index in range(access.size):
@@ -286,11 +284,11 @@ class StoreForwarding:
                 continue
             found.append((index, source, distance, guessed))
             self.linked[number] |= 1 << index
-        for run in _runs(found):
+        for run in runs_of(found):
             self._link(number, access, address, run)
         self._waiting.hide(number, hidden if access.size <= 4 else 0)
 
-    def _link(self, number: int, access: MemoryAccess, address: int, run: List[_Byte]) -> None:
+    def _link(self, number: int, access: MemoryAccess, address: int, run: List[LinkedByte]) -> None:
         index, source, distance, _ = run[0]
         guessed = any([one[3] for one in run])
         for one in run:
@@ -330,7 +328,7 @@ class StoreForwarding:
     def _tie(
         self,
         access: MemoryAccess,
-        run: List[_Byte],
+        run: List[LinkedByte],
         address: int,
         reader: Optional[Reader],
         why: int,
@@ -353,7 +351,7 @@ class StoreForwarding:
             return
         done = self._ended.get(word, 0)
         last = len(self._ssa.accesses)
-        found: List[_Byte] = []
+        found: List[LinkedByte] = []
         hidden = 0
         for index in range(4):
             if done >> index & 1 or not touched >> index & 1:
@@ -373,11 +371,11 @@ class StoreForwarding:
             found.append((index, source, distance, guessed))
             done |= 1 << index
         self._ended[word] = done
-        for run in _runs(found):
+        for run in runs_of(found):
             self._tie_end(run, word, last)
         self._waiting.hide(~word, hidden | self._waiting.hidden.get(~word, 0) & ~touched)
 
-    def _tie_end(self, run: List[_Byte], word: int, last: int) -> None:
+    def _tie_end(self, run: List[LinkedByte], word: int, last: int) -> None:
         # Neighbouring bytes that one access has left.
         source = run[0][1]
         access = self._ssa.accesses[source]
@@ -398,16 +396,3 @@ def _watched(numbers: Sequence[int], progress: Optional[Callable[[int], None]]) 
         yield number
         if progress is not None and not index % _INTERVAL:
             progress(_INTERVAL)
-
-
-def _runs(found: List[_Byte]) -> List[List[_Byte]]:
-    # Neighbouring bytes that come from neighbouring bytes of one access.
-    runs: List[List[_Byte]] = []
-    for one in found:
-        if runs:
-            index, source, distance, _ = runs[-1][-1]
-            if one[0] == index + 1 and one[1] == source and (one[2] == distance + 1 or source == FIRST):
-                runs[-1].append(one)
-                continue
-        runs.append([one])
-    return runs

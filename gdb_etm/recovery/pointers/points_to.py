@@ -50,7 +50,8 @@ class PointsTo:
         self._open: Set[int] = set()
         # Addresses of functions that may be called through pointers, or that call themselves.
         self._called_otherwise: Set[int] = set()
-        self._sites: Dict[int, Site] = {}
+        # Store instructions that were followed, by address.
+        self.stores: Dict[int, Site] = {}
         # Objects whose address may be anywhere.
         self.escaped: Set[int] = set()
         # Functions that use the bounds of sections, by their first address.
@@ -94,7 +95,7 @@ class PointsTo:
         flow = Flow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
-        self._sites.update(flow.sites)
+        self.stores.update(flow.sites)
         self.escaped.update([one for one in flow.escaped if one >= 0])
         self._covered |= flow.covered
         markers = self.objects.markers
@@ -120,7 +121,7 @@ class PointsTo:
 
     def site(self, address: int) -> Site:
         """Give the addresses that the store at an address may have."""
-        return self._sites.get(address, _ANYWHERE)
+        return self.stores.get(address, _ANYWHERE)
 
 
 def points_to(program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece]) -> PointsTo:

@@ -1,8 +1,8 @@
 """Chains of residences: which thread goes on where which one was left.
 
-A thread that is left goes on later in what ran, or waits at the end with its frame in memory.  So each residence but the
-last has one successor: a later residence that begins where it was left and returns to where its calls were, or a frame
-with the return addresses of its calls above.  No successor has two predecessors.  The search goes from the end
+A thread that is left goes on later in what ran, or waits at the end with its frame in memory.  So each residence but
+the last has one successor: a later residence that begins where it was left and returns to where its calls were, or a
+frame with the return addresses of its calls above.  No successor has two predecessors.  The search goes from the end
 backwards and keeps every way to give successors; what all ways agree in is told.
 """
 

@@ -5,7 +5,7 @@ They are in memory still at the end.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP

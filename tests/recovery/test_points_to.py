@@ -1,0 +1,185 @@
+"""Worked by hand: the objects whose address leaves a function, and those that a store may reach."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Dict, Set, Tuple
+
+import pytest
+
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.image import Program, load_elf
+from gdb_etm.program.objects import Objects, load_objects
+from gdb_etm.program.ram import SRAM
+from gdb_etm.recovery.pointers.points_to import PointsTo, points_to
+from tests.firmware.build import symbol
+
+HEAD = """
+    .syntax unified
+    .thumb
+    .cfi_sections .debug_frame
+    .macro function name
+        .text
+        .balign 4
+        .type \\name, %function
+        .thumb_func
+    \\name:
+        .cfi_startproc
+    .endm
+    .macro object name size
+        .bss
+        .balign 4
+        .type \\name, %object
+        .size \\name, \\size
+    \\name:
+        .space \\size
+    .endm
+"""
+# The headers of the linked file, which are loaded with its code, have the address of the first.
+OBJECTS = """
+    .bss
+    bss_start:
+    object bottom, 64
+    object before, 4
+    object one, 4
+    object array, 64
+    object two, 4
+    object after, 4
+    bss_end:
+"""
+# Reads through its argument.
+READ = """
+    function read
+        ldr r0, [r0]
+        bx lr
+        .cfi_endproc
+"""
+# Stores through its argument.
+WRITE = """
+    function write
+        movs r1, #0
+        str r1, [r0]
+        bx lr
+        .cfi_endproc
+"""
+
+
+def analysed(folder: Path, source: str, data: str = "") -> Tuple[PointsTo, Dict[int, str]]:
+    """Assemble a program; give its analysis, and its objects' names by number."""
+    text, unit, elf = folder / "small.s", folder / "small.o", folder / "small.elf"
+    text.write_text(HEAD + READ + WRITE + source + OBJECTS + data)
+    subprocess.run(["arm-none-eabi-as", "-mcpu=cortex-m33", "-o", unit, text], check=True)
+    place = ["-Ttext=0x100", "-Tbss=0x20000000", "-Tdata=0x20001000", "-e", "read"]
+    subprocess.run(["arm-none-eabi-ld", *place, "-o", elf, unit], check=True, stderr=subprocess.DEVNULL)
+    objects = load_objects([str(elf)])
+    names = {objects.at(symbol(str(elf), name)): name for name in ("before", "one", "array", "two", "after")}
+    assert len(names) == 5
+    program = Program(load_elf(str(elf)))
+    return PointsTo(program, objects, load_frames([str(elf)]), [SRAM]), names
+
+
+def escaped(folder: Path, source: str, data: str = "") -> Set[str]:
+    """Give the names of the objects whose address leaves."""
+    found, names = analysed(folder, source, data)
+    return {names[number] for number in found.escaped if number in names}
+
+
+def body(text: str) -> str:
+    """Make a function of some instructions."""
+    return "function main\n push {r4, lr}\n .cfi_def_cfa_offset 8\n %s\n pop {r4, pc}\n .cfi_endproc\n .ltorg\n" % text
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        # What stays: a store to it, an argument that is only read through, what is kept in the frame.
+        ("ldr r3, =one; str r0, [r3]", set()),
+        ("ldr r0, =one; bl read", set()),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; ldr r2, [sp]; str r0, [r2]; add sp, #8", set()),
+        # What a function finds in a register that it does not read.
+        ("ldr r3, =one; bl read", set()),
+        # What leaves: stored, passed on, in the frame whose address is passed on, as a stack pointer.
+        ("ldr r3, =one; str r3, [r0]", {"one"}),
+        ("ldr r0, =one; bl write", {"one"}),
+        ("ldr r0, =one; blx r3", {"one"}),
+        ("ldr r0, =one; svc 0", {"one"}),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; mov r0, sp; bl write; add sp, #8", {"one"}),
+        ("ldr r0, =array + 64; msr psp, r0", {"array", "two"}),
+        # By its middle, and by a place from which it is addressed.
+        ("ldr r0, =array + 20; bl write", {"array"}),
+        ("ldr r0, =one; adds r0, #4; bl write", {"array"}),
+        # Made by two instructions; on one of two ways; in a loop, which stays in its object.
+        ("movw r0, #:lower16:one; movt r0, #:upper16:one; bl write", {"one"}),
+        ("ldr r0, =one; cmp r1, #0; beq 1f; ldr r0, =after; 1: bl write", {"one", "after"}),
+        ("ldr r0, =array; movs r1, #0; 1: str r1, [r0], #4; cmp r2, r0; bne 1b; bl write", {"array"}),
+    ],
+)
+def test_what_leaves(tmp_path: Path, text: str, wanted: Set[str]) -> None:
+    """What is stored, passed on or becomes a stack leaves its function."""
+    assert escaped(tmp_path, body(text.replace(";", "\n"))) == wanted
+
+
+def test_returned(tmp_path: Path) -> None:
+    """What is returned goes on in the caller."""
+    source = "function give\n ldr r0, =one\n bx lr\n .cfi_endproc\n .ltorg\n"
+    assert escaped(tmp_path, source) == set()
+    assert escaped(tmp_path, source + body("bl give\n bl read")) == set()
+    assert escaped(tmp_path, source + body("bl give\n bl write")) == {"one"}
+    # A function whose address is data may be called by anybody.
+    assert escaped(tmp_path, source, "    .data\n    .word give + 1\n") == {"one"}
+
+
+def test_data(tmp_path: Path) -> None:
+    """What the program has as data may be loaded by anybody."""
+    assert escaped(tmp_path, "", "    .data\n    .word one\n") == {"one"}
+
+
+def test_code_not_followed(tmp_path: Path) -> None:
+    """Code whose branches are unknown lets all of its constants go."""
+    assert escaped(tmp_path, body("ldr r3, =one\n ldr pc, [r1]")) == {"one"}
+
+
+@pytest.mark.parametrize(
+    "text, wanted, other",
+    [
+        ("ldr r3, =one; str r0, [r3]", {"one"}, False),
+        ("ldr r3, =one; str r0, [r3, #72]", {"after"}, False),
+        # With an index it may be that of the object before, which ends there; or of the next, as an index from 1 on lets
+        # a compiler begin before an array.
+        ("ldr r3, =array; str r0, [r3, r1]", {"one", "array"}, False),
+        ("ldr r3, =array - 4; str r0, [r3, r1, lsl #2]", {"before", "one", "array"}, False),
+        ("ldr r3, =array + 64; str r0, [r3, r1]", {"array", "two", "after"}, False),
+        # The distance of two arrays, and an address in one of them.
+        ("ldr r3, =array; subs r2, r3; str r0, [r3, r2]", {"array"}, True),
+        ("str r0, [r1]", set(), True),
+        ("ldr r3, =0x40000000; str r0, [r3]", set(), True),
+    ],
+)
+def test_where_stores_reach(tmp_path: Path, text: str, wanted: Set[str], other: bool) -> None:
+    """A store reaches the objects that its address is made from."""
+    found, names = analysed(tmp_path, body("nop\n" * 2 + text.replace(";", "\n")))
+    main = symbol(str(tmp_path / "small.elf"), "main")
+    sites = [found.site(at) for at in range(main, main + 64, 2) if at in found.stores]
+    assert len(sites) == 2
+    assert {names[number] for number in sites[-1].objects} == wanted
+    assert sites[-1].other == other
+
+
+def test_initialisers(tmp_path: Path) -> None:
+    """Code that clears a section is known by the section's bounds."""
+    source = body("ldr r3, =bss_start\n ldr r2, =bss_end\n1: str r0, [r3], #4\n cmp r3, r2\n bne 1b")
+    found, _ = analysed(tmp_path, source)
+    at = symbol(str(tmp_path / "small.elf"), "main")
+    assert found.is_initialiser(at + 4) and not found.is_initialiser(symbol(str(tmp_path / "small.elf"), "write"))
+    assert found.is_initialiser(0x10000)
+
+
+def test_remembered(tmp_path: Path) -> None:
+    """A program is analysed once."""
+    analysed(tmp_path, "")
+    path = str(tmp_path / "small.elf")
+    program, frames = Program(load_elf(path)), load_frames([path])
+    first = points_to(program, load_objects([path]), frames, (SRAM,))
+    assert points_to(Program(load_elf(path)), load_objects([path]), frames, (SRAM,)) is first
+    assert points_to(program, Objects([], [], []), frames, (SRAM,)) is not first
