@@ -1,4 +1,4 @@
-"""Objects of a program: its variables, functions and linker symbols, by the symbol table."""
+"""A program's objects, by its symbol table: variables, functions, linker symbols."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Objects:
         return found if found >= 0 and address < self._ends[found] else NO_OBJECT
 
     def is_near(self, address: int, distance: int) -> bool:
-        """Check whether an address is among the objects, or not far from them.
+        """Check whether an address is among the objects or near them.
 
         :param distance: In bytes.
         """
@@ -56,7 +56,7 @@ class Objects:
         return self._starts[number], self._ends[number]
 
     def between(self, start: int, end: int) -> range:
-        """Give the numbers of the objects that have a byte in a piece of memory."""
+        """Give the numbers of the objects in a piece of memory."""
         return range(bisect_right(self._ends, start), bisect_left(self._starts, end))
 
 
@@ -106,5 +106,5 @@ def _to_the_next(functions: List[Piece]) -> List[Piece]:
     # A function goes on to the next one: assemblers do not always know its size, or know that of its first part.
     ends = dict(functions)
     starts = sorted(ends)
-    following = [*starts[1:], *[max(ends.values())] * bool(starts)]
+    following = [*starts[1:], max(ends.values(), default=0)]
     return [(start, min(ends[start], end)) for start, end in zip(starts, following)]

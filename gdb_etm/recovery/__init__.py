@@ -19,6 +19,7 @@ The stages, each of which knows only those before it:
 - ``constraints/``: variables' domains, constraints with their propagators, and the graph of both.
 - ``ssa/``: the trace as variables and constraints.
 - ``functions/``: calls, frames and what a function holds wherever it came from.
+- ``pointers/``: which objects a store's address may lead to.
 - ``memory/``: which load reads which store (may-alias), with and without known addresses.
 - ``threads/``: a kernel's threads: who was switched out, and where it goes on.
 - ``execution/``: goes along the history and builds all of the above; exceptions are here.

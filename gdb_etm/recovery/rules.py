@@ -24,7 +24,7 @@ class FrameInformation(Protocol):
         """Give the start and end of an address's function, if known."""
 
     def __hash__(self) -> int:
-        """Its identity: what is found out about a program is kept by it."""
+        """Its identity, by which what is found out is kept."""
 
 
 class Rules(NamedTuple):

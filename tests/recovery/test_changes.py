@@ -8,6 +8,7 @@ import pytest
 
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
+from gdb_etm.recovery.ssa.features import features_of
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, STACK, Ran, run, wrong
 from tests.recovery.test_dead_stack import REGISTERS, SOURCE
@@ -45,7 +46,8 @@ def test_what_is_known_late(between: str) -> None:
 def assert_complete(ran: Ran) -> None:
     """Check that another look at all that waits gives nothing new."""
     for limit in Tier.EXACT, Tier.ASSUMED:
-        solution = Solution(ran.history, 1, len(ran.history), None, ran.end, Rules(limit=limit))
+        features = features_of(ran.history.program, ran.history.source.core, (None, ran.end), None, None)
+        solution = Solution(ran.history, 1, len(ran.history), None, ran.end, Rules(limit=limit), features)
         domain = solution.ssa.domain
         known = list(domain.mask)
         solution.solver.memory.look_at_everything()

@@ -48,7 +48,7 @@ def fixture_worked(monkeypatch: pytest.MonkeyPatch) -> Iterator[List[Worked]]:
     found: List[Worked] = []
 
     def watched(*arguments: Any) -> Solution:
-        _, first, last, _, end, _, _, _, _, border, _, _ = arguments
+        _, first, last, _, end, _, _, _, _, border, *_ = arguments
         found.append(Worked(first, last, end is not None, border is not None))
         return Solution(*arguments)
 

@@ -1,4 +1,4 @@
-"""Worked by hand: the objects whose address leaves a function, and those that a store may reach."""
+"""Worked by hand: where addresses go, and where stores may write."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ class MayAlias:
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
     def trespassed(self) -> Set[Tuple[int, int]]:
-        """List the grounds of links between which others wrote, as :meth:`claim` has them."""
+        """List the grounds of links between which others wrote; see :meth:`claim`."""
         found: Set[Tuple[int, int]] = set()
         accesses, domain = self._ssa.accesses, self._domain
         for (source, number), kind in self.grounds.items():

@@ -50,7 +50,7 @@ class ObjectBounds:
         return first
 
     def look(self) -> None:
-        """Find the objects that stacks lie in, by what is known of SP."""
+        """Find the objects that stacks lie in, by SP."""
         ssa, objects = self._ssa, self._points_to.objects
         mask, bits = ssa.domain.mask, ssa.domain.bits
         for variable in ssa.held[SP]:
@@ -58,7 +58,7 @@ class ObjectBounds:
                 self._stacks.add(objects.at(bits[variable]))
 
     def object_at(self, byte: int) -> int:
-        """Give the number of the object that a byte is in, or NO_OBJECT."""
+        """Give the number of a byte's object, or NO_OBJECT."""
         return self._points_to.objects.at(byte)
 
     def misses(self, number: int, byte: int) -> bool:

@@ -1,4 +1,4 @@
-"""Dataflow of one function: its stores, and the objects whose address leaves it.
+"""A function's dataflow: its stores, and objects whose address leaves.
 
 An address leaves a function when it is stored anywhere but in the frame, or passed to a function that lets it go or
 stores through it.  What is stored in the frame stays, unless an address of the frame leaves.  What is returned goes on
@@ -66,7 +66,7 @@ class Site(NamedTuple):
     other: bool
 
 
-class Flow:
+class PointerFlow:
     """The dataflow of one function.
 
     :param bounds: Where the function begins and ends.
@@ -106,7 +106,10 @@ class Flow:
         self._returned: Set[int] = set()
 
     def run(self) -> Summary:
-        """Follow the function; if not all of it is found, all of its constants leave."""
+        """Follow the function.
+
+        If not all of it is found, all of its constants leave.
+        """
         if not self._follow() or self._leaks_frame and not self._follow():
             self._sweep()
             return LEAKS_ALL

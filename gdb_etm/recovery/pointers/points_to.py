@@ -15,7 +15,7 @@ from gdb_etm.program.objects import NO_OBJECT, Objects
 from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Template, Templates
-from gdb_etm.recovery.pointers.flow import LEAKS_ALL, Flow, Site, Summary
+from gdb_etm.recovery.pointers.flow import LEAKS_ALL, PointerFlow, Site, Summary
 from gdb_etm.recovery.pointers.provenance import Lattice, constant
 from gdb_etm.recovery.rules import FrameInformation
 
@@ -92,7 +92,7 @@ class PointsTo:
         return found
 
     def _follow(self, bounds: Tuple[int, int]) -> Summary:
-        flow = Flow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
+        flow = PointerFlow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
         self.stores.update(flow.sites)

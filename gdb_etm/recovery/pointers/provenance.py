@@ -1,4 +1,4 @@
-"""Provenance of values: the constants, arguments and frames that they are made from.
+"""Provenance: the constants, arguments and frames that values are made from.
 
 A pointer that is made from the address of an object leads into that object: C gives arithmetic on pointers no other
 meaning (C11, 6.5.6).  Compilers fold constants into addresses, so one that something unknown was added to may be that
@@ -61,7 +61,7 @@ class Lattice:
         self._near: Dict[Tuple[int, int], FrozenSet[int]] = {}
 
     def objects_of(self, value: Provenance) -> FrozenSet[int]:
-        """Give the objects that an address leads to, and what arguments lead to."""
+        """List the objects and arguments to which an address may lead."""
         if not value.parts:
             return value.objects
         # An index that is added where ways have met is not folded into one of the addresses.
@@ -168,7 +168,7 @@ class Lattice:
         return any([one >= 0 for one in value.objects]) or any([is_near(part, _ANCHORED) for part in value.parts])
 
     def masked(self, values: Sequence[Provenance]) -> Provenance:
-        """Give what a pointer may be whose lowest bits were cleared or set."""
+        """Give what a pointer with other lowest bits may be."""
         pointers = [value for value in values if not is_constant(value) or self._is_pointer(value)]
         if len(pointers) == 1 and pointers[0].frame is None:
             return pointers[0]._replace(reach=max(STEPPED, pointers[0].reach))
