@@ -26,7 +26,7 @@ _MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 _LINKS: Dict[int, str] = {
     ConstraintKind.LINK: "",
     ConstraintKind.GUESS: ", if stores to unknown addresses in between missed it",
-    ConstraintKind.OWNED: ", in a frame that only its function writes",
+    ConstraintKind.OWNED: ", in a frame to which no pointer led in between",
     ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",
     ConstraintKind.OUT_OF_REACH: ", in an object to which no pointer led in between",
 }

@@ -104,7 +104,9 @@ class Solution:
         self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
         later = border.threads if border is not None else None
         failed = failures(end)
-        self.flow = SsaBuilder(history, self.ssa, first, last, self.features, self._words, self.limits, failed, later)
+        self.flow = SsaBuilder(
+            history, self.ssa, first, last, self.features, self._words, self.limits, failed, later, points_to
+        )
         self._progress = progress
         facts_at: Dict[int, List[Fact]] = {}
         for fact in facts:

@@ -65,7 +65,7 @@ def test_a_store_to_an_unknown_address_misses_the_frame() -> None:
     ran = run(SOURCE % "nop", REGISTERS)
     recovery = recovered(ran)
     value = recovery.register(1, "r0")
-    why = "stored at #4, loaded at #9, in a frame that only its function writes"
+    why = "stored at #4, loaded at #9, in a frame to which no pointer led in between"
     assert value[:2] == (0x1234, Tier.ASSUMED)
     assert why in [step.text for step in recovery.why(1, "r0")]
     assert not recovery.findings

@@ -55,6 +55,18 @@ READ = """
         bx lr
         .cfi_endproc
 """
+# Stores its argument; gives it back.
+GO = """
+    function go
+        ldr r1, =array
+        str r0, [r1]
+        bx lr
+        .cfi_endproc
+        .ltorg
+    function same
+        bx lr
+        .cfi_endproc
+"""
 # Stores through its argument.
 WRITE = """
     function write
@@ -68,8 +80,8 @@ WRITE = """
 def analysed(folder: Path, source: str, data: str = "") -> Tuple[PointsTo, Dict[int, str]]:
     """Assemble a program; give its analysis, and its objects' names by number."""
     text, unit, elf = folder / "small.s", folder / "small.o", folder / "small.elf"
-    text.write_text(HEAD + READ + WRITE + source + OBJECTS + data)
-    subprocess.run(["arm-none-eabi-as", "-mcpu=cortex-m33", "-o", unit, text], check=True)
+    text.write_text(HEAD + READ + WRITE + GO + source + OBJECTS + data)
+    subprocess.run(["arm-none-eabi-as", "-mcpu=cortex-m33", "-mfpu=fpv5-d16", "-o", unit, text], check=True)
     place = ["-Ttext=0x100", "-Tbss=0x20000000", "-Tdata=0x20001000", "-e", "read"]
     subprocess.run(["arm-none-eabi-ld", *place, "-o", elf, unit], check=True, stderr=subprocess.DEVNULL)
     objects = load_objects([str(elf)])
@@ -101,18 +113,33 @@ def body(text: str) -> str:
         ("ldr r3, =one; bl read", set()),
         # What leaves: stored, passed on, in the frame whose address is passed on, as a stack pointer.
         ("ldr r3, =one; str r3, [r0]", {"one"}),
-        ("ldr r0, =one; bl write", {"one"}),
+        ("ldr r0, =one; bl go", {"one"}),
         ("ldr r0, =one; blx r3", {"one"}),
         ("ldr r0, =one; svc 0", {"one"}),
-        ("sub sp, #8; ldr r3, =one; str r3, [sp]; mov r0, sp; bl write; add sp, #8", {"one"}),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; mov r0, sp; bl write; add sp, #8", set()),
         ("ldr r0, =array + 64; msr psp, r0", {"array", "two"}),
+        # In a word of the frame that somebody else may load: through an argument, or through an index; or that is not
+        # known on one of two ways, or since a store with an index; or that a function gives an address of again.
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; mov r0, sp; bl read; add sp, #8", {"one"}),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; add r2, sp, r1; ldr r2, [r2]; str r0, [r2]; add sp, #8", {"one"}),
+        (
+            "sub sp, #8; ldr r3, =one; str r3, [sp]; mov r0, sp; bl same; ldr r0, [r0]; str r1, [r0]; add sp, #8",
+            {"one"},
+        ),
+        ("sub sp, #8; cmp r1, #0; beq 1f; ldr r3, =one; str r3, [sp]; 1: ldr r0, [sp]; bl go; add sp, #8", {"one"}),
+        (
+            "sub sp, #8; ldr r3, =one; str r3, [sp]; add r2, sp, r1; str r0, [r2]; ldr r0, [sp]; bl go; add sp, #8",
+            {"one"},
+        ),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; vldr d0, [sp]; vstr d0, [r0]; add sp, #8", {"one"}),
+        ("sub sp, #8; ldr r3, =one; str r3, [sp]; mov r12, sp; bl read; add sp, #8", {"one"}),
         # By its middle, and by a place from which it is addressed.
-        ("ldr r0, =array + 20; bl write", {"array"}),
-        ("ldr r0, =one; adds r0, #4; bl write", {"array"}),
+        ("ldr r0, =array + 20; bl go", {"array"}),
+        ("ldr r0, =one; adds r0, #4; bl go", {"array"}),
         # Made by two instructions; on one of two ways; in a loop, which stays in its object.
-        ("movw r0, #:lower16:one; movt r0, #:upper16:one; bl write", {"one"}),
-        ("ldr r0, =one; cmp r1, #0; beq 1f; ldr r0, =after; 1: bl write", {"one", "after"}),
-        ("ldr r0, =array; movs r1, #0; 1: str r1, [r0], #4; cmp r2, r0; bne 1b; bl write", {"array"}),
+        ("movw r0, #:lower16:one; movt r0, #:upper16:one; bl go", {"one"}),
+        ("ldr r0, =one; cmp r1, #0; beq 1f; ldr r0, =after; 1: bl go", {"one", "after"}),
+        ("ldr r0, =array; movs r1, #0; 1: str r1, [r0], #4; cmp r2, r0; bne 1b; bl go", {"array"}),
     ],
 )
 def test_what_leaves(tmp_path: Path, text: str, wanted: Set[str]) -> None:
@@ -120,12 +147,53 @@ def test_what_leaves(tmp_path: Path, text: str, wanted: Set[str]) -> None:
     assert escaped(tmp_path, body(text.replace(";", "\n"))) == wanted
 
 
+def test_what_is_passed(tmp_path: Path) -> None:
+    """What is passed is reached by stores through arguments alone."""
+    source = body("ldr r0, =one\n bl write\n ldr r0, [r4]\n str r0, [r0]")
+    found, names = analysed(tmp_path, source)
+    elf = str(tmp_path / "small.elf")
+    one = next(number for number, name in names.items() if name == "one")
+    stores = [symbol(elf, "write") + 2, symbol(elf, "main") + 10]
+    assert set(stores) <= set(found.stores)
+    assert one in found.passed and one not in found.escaped
+    assert [found.may_reach(store, one) for store in stores] == [True, False]
+
+
+FRAME = "sub sp, #8; %s; add sp, #8"
+
+
+@pytest.mark.parametrize(
+    "text, keeps",
+    [
+        ("str r0, [sp]", True),
+        ("mov r0, sp; bl write", True),
+        ("mov r0, sp; bl read", True),
+        ("mov r0, sp; bl go", False),
+        ("str sp, [r0]", False),
+        # In a word of its own; and if others may load that.
+        ("add r1, sp, #4; str r1, [sp]", True),
+        ("add r1, sp, #4; str r1, [sp]; mov r0, sp; bl read", False),
+        ("str r0, [sp, r1]", True),
+        # It goes on in another part of the function, which has a name of its own.
+        ("cmp r0, #0; beq write", False),
+    ],
+)
+def test_frames(tmp_path: Path, text: str, keeps: bool) -> None:
+    """A frame may be passed, as long as its address is stored nowhere else."""
+    found, _ = analysed(tmp_path, body((FRAME % text).replace(";", "\n")))
+    elf = str(tmp_path / "small.elf")
+    main, write, push = symbol(elf, "main"), symbol(elf, "write") + 2, symbol(elf, "main")
+    assert found.frame_of(push) == (main if keeps else None)
+    # A store through an argument may reach it, and one to the frame of another function not.
+    assert found.may_reach_frame(write, main) and not found.may_reach_frame(main, write)
+
+
 def test_returned(tmp_path: Path) -> None:
     """What is returned goes on in the caller."""
     source = "function give\n ldr r0, =one\n bx lr\n .cfi_endproc\n .ltorg\n"
     assert escaped(tmp_path, source) == set()
     assert escaped(tmp_path, source + body("bl give\n bl read")) == set()
-    assert escaped(tmp_path, source + body("bl give\n bl write")) == {"one"}
+    assert escaped(tmp_path, source + body("bl give\n bl go")) == {"one"}
     # A function whose address is data may be called by anybody.
     assert escaped(tmp_path, source, "    .data\n    .word give + 1\n") == {"one"}
 

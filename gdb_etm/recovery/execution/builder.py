@@ -21,6 +21,7 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
 from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
+from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.exception_frames import Word
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import (
@@ -55,6 +56,7 @@ class SsaBuilder:
     :param limits: The stack limits of the same segment; None when nothing is known of stack limits.
     :param failed: Which exceptions' frames may not have been stored.
     :param later: The threads that ran after the last instruction; None for those of the end.
+    :param points_to: Which objects the program's stores may reach, if that is known.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class SsaBuilder:
         limits: Optional[Limits] = None,
         failed: Failures = Failures(False, False),
         later: Optional[LaterThreads] = None,
+        points_to: Optional[PointsTo] = None,
     ) -> None:
         self.ssa = ssa
         self.first, self.last = first, last
@@ -99,11 +102,17 @@ class SsaBuilder:
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
-        frames = ssa.rules.frames
-        self._functions = None if frames is None else Functions(ssa, self.calls, frames, self._templates.at_address)
+        self._functions = self._make_functions(points_to)
         self._branches = BranchTargets(ssa, self.calls, self._functions, self._address)
         # Whether SP or a frame pointer has changed since call frame information was looked at.
         self._moved = True
+
+    def _make_functions(self, points_to: Optional[PointsTo]) -> Optional[Functions]:
+        frames = self.ssa.rules.frames
+        if frames is None:
+            return None
+        frame_of = points_to.frame_of if points_to is not None else lambda address: None
+        return Functions(self.ssa, self.calls, frames, self._templates.at_address, frame_of)
 
     def begin(self) -> None:
         """Give every slot a variable."""

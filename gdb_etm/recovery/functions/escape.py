@@ -112,6 +112,8 @@ class Owner(NamedTuple):
     function: int
     # Variable of the canonical frame address, below which the frame is.
     frame: int
+    # Whether functions that it calls may have an address of the frame as an argument.
+    is_passed: bool = False
 
 
 class PrivateAccesses:
@@ -167,6 +169,14 @@ class PrivateAccesses:
         # Whether all threads that went on between two accesses are what they are taken to be.
         ties = self._ties.get(activation, [])
         return not any(older < at <= later and thread in self.others for at, thread in ties)
+
+    def passed(self, number: int) -> Optional[int]:
+        """Give where the function begins to whose frame an access is.
+
+        None unless others may have an address of this frame as an argument.
+        """
+        owner = self._owners.get(number)
+        return owner.function if owner is not None and owner.is_passed else None
 
     def is_same(self, older: int, later: int) -> bool:
         """Check whether two accesses are to one frame, by its own function."""

@@ -25,6 +25,8 @@ class Functions:
     :param calls: The open calls of the same segment.
     :param information: Of the program.
     :param template: Gives the instruction at an address, of the instruction set of another one.
+    :param frame_of: Gives the beginning of a function whose frame alone an instruction accesses, by its address, if
+        others can reach this frame by their arguments alone.
     """
 
     def __init__(
@@ -33,8 +35,10 @@ class Functions:
         calls: CallMatcher,
         information: FrameInformation,
         template: Callable[[int, Template], Optional[Template]],
+        frame_of: Callable[[int], Optional[int]],
     ) -> None:
         self._ssa = ssa
+        self._frame_of = frame_of
         self._calls = calls
         self._information = information
         branches = FunctionCode(information, ssa.program)
@@ -118,9 +122,11 @@ class Functions:
 
         :param first: Number of the first of them.
         """
-        function = self._escape.function(template)
+        function, is_passed = self._escape.function(template), False
+        if function is None:
+            function, is_passed = self._frame_of(template.address), True
         if function is not None:
-            self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame))
+            self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame, is_passed))
 
     def stays(self, start: int, address: int) -> bool:
         """Check whether a branch leads into the middle of its own function."""

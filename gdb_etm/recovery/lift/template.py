@@ -142,7 +142,7 @@ class Templates:
         """Give the template at an address; None where the program has nothing."""
         key = address, isa
         if key not in self._like:
-            is_there = len(self._program.read(address, 4)) == 4
+            is_there = self._blocks.instruction(address, isa) is not None
             self._like[key] = self._at(*key, self.it_state(*key))[0] if is_there else None
         return self._like[key]
 

@@ -150,14 +150,25 @@ class MayAlias:
 
     def _grounds(self, older: int, later: int, byte: int) -> List[Tuple[int, Callable[[int, int], bool]]]:
         # Why stores between two accesses may be taken to miss a byte.
-        if self.owned.keeps(older, later):
-            return [(ConstraintKind.OWNED, lambda number, byte: not self.owned.is_same(older, number))]
         found: List[Tuple[int, Callable[[int, int], bool]]] = []
+        if self.owned.keeps(older, later):
+            found.append((ConstraintKind.OWNED, lambda number, byte: not self._may_own(older, number)))
+            if self.owned.passed(older) is None:
+                return found
         if self.dead_stack is not None and self.dead_stack.holds:
             found.append((ConstraintKind.BELOW, self.dead_stack.misses))
         if self.object_bounds is not None:
             found.append((ConstraintKind.OUT_OF_REACH, self.object_bounds.misses))
         return found
+
+    def _may_own(self, one: int, other: int) -> bool:
+        # Whether an access may reach the frame that another one is to.
+        if self.owned.is_same(one, other):
+            return True
+        function = self.owned.passed(one)
+        return function is not None and (
+            self.object_bounds is None or not self.object_bounds.misses_frame(other, function)
+        )
 
     def ground(self, older: int, later: int) -> int:
         """Give the kind of constraint that links two accesses.
@@ -321,7 +332,7 @@ class MayAlias:
                 for other in self._cells.between(source, number, word):
                     start, length = domain.bits[accesses[other].address], accesses[other].size
                     overlaps = start < address + size and address < start + length
-                    own = kind == ConstraintKind.OWNED and self.owned.is_same(source, other)
+                    own = kind == ConstraintKind.OWNED and self._may_own(source, other)
                     if accesses[other].store and overlaps and not own:
                         found.add(self.claim(kind, source, number))
         return found

@@ -10,11 +10,8 @@ from typing import Callable, Dict, Set
 
 from gdb_etm.program.objects import NO_OBJECT
 from gdb_etm.recovery.lift.operations import MASK, SP
-from gdb_etm.recovery.pointers.flow import Site
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-
-_FROM_STACK = Site(frozenset(), True)
 
 
 class ObjectBounds:
@@ -69,11 +66,19 @@ class ObjectBounds:
         access = self._ssa.accesses[number]
         if access.number < self._since or not access.size:
             return False
-        wanted = self._points_to.objects.at(byte)
+        points_to = self._points_to
+        wanted = points_to.objects.at(byte)
         if wanted in self.strange or wanted in self._stacks:
             return False
-        from_stack = self._ssa.base(access.address) in self._stack_bases
-        site = _FROM_STACK if from_stack else self._points_to.site(self._where(access.number))
-        if wanted in site.objects:
-            return False
-        return not site.other or wanted != NO_OBJECT and wanted not in self._points_to.escaped
+        if self._ssa.base(access.address) in self._stack_bases:
+            return wanted != NO_OBJECT and wanted not in points_to.escaped
+        return not points_to.may_reach(self._where(access.number), wanted)
+
+    def misses_frame(self, number: int, function: int) -> bool:
+        """Check whether a store cannot reach a frame that is an argument.
+
+        :param number: Of the access.
+        :param function: Where the function begins.
+        """
+        access = self._ssa.accesses[number]
+        return bool(access.size) and not self._points_to.may_reach_frame(self._where(access.number), function)

@@ -1,13 +1,14 @@
 """A function's dataflow: its stores, and objects whose address leaves.
 
-An address leaves a function when it is stored anywhere but in the frame, or passed to a function that lets it go or
-stores through it.  What is stored in the frame stays, unless an address of the frame leaves.  What is returned goes on
-in the caller.
+An address leaves a function when it is stored anywhere but in the frame, or passed to a function that lets it go.
+What is stored in the frame stays, unless somebody else may load it: because an address of the frame leaves or is passed
+to a function that loads through it, or because it is not known which word is loaded.  What is returned goes on in the
+caller.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
@@ -26,11 +27,15 @@ from gdb_etm.recovery.pointers.provenance import (
     constant,
     is_constant,
 )
+from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, FrameUse, Site, Summary
 
-# Argument registers, and what else a call need not keep (AAPCS32, 6.1.1).
-_ARGUMENTS = (0, 1, 2, 3)
-_SCRATCH = (*_ARGUMENTS, 12)
+# What a call need not keep (AAPCS32, 6.1.1).
+_SCRATCH = (*ARGUMENTS, 12)
 _STACK_POINTERS = (SP, MSP, PSP)
+# GCC passes the frame of the function around it to a nested one in r12.
+_CHAIN = 12
+# Functions with a variable number of arguments save their registers just below those on the stack; so many bytes.
+_SAVED = 16
 # A call passes further arguments in the lowest words of the frame; so many bytes are taken to be that.
 _PASSED = 32
 # The slot of a word in the frame is this plus its distance from SP at the function's entry.
@@ -41,29 +46,6 @@ _FLAG_SLOTS = tuple([slot for slot, _ in FLAGS])
 _VISITS = 16
 
 State = Dict[int, Provenance]
-
-
-class Summary(NamedTuple):
-    """What a function does with its arguments."""
-
-    # Argument registers whose object's address it lets go, or through which it stores.
-    leaks: FrozenSet[int]
-    # Whether it has arguments on the stack.
-    on_stack: bool
-    # What r0 may be made from when it returns.
-    returned: FrozenSet[int] = frozenset()
-
-
-# Of a function that is not known.
-LEAKS_ALL = Summary(frozenset(_ARGUMENTS), True)
-
-
-class Site(NamedTuple):
-    """The addresses that a store instruction may have."""
-
-    objects: FrozenSet[int]
-    # Whether there are others.
-    other: bool
 
 
 class PointerFlow:
@@ -96,13 +78,20 @@ class PointerFlow:
         self.sites: Dict[int, Site] = {}
         # Objects whose address leaves; and arguments.
         self.escaped: Set[int] = set()
+        # Those that functions get as arguments and store through; and arguments through which it loads.
+        self.passed: Set[int] = set()
+        self._loaded: Set[int] = set()
         # Constants that it makes; and those from which it counts as it stores, or whose address leaves.
         self.constants: Set[int] = set()
         self.bases: Set[int] = set()
         # Addresses of words that are instructions, or constants that they load.
         self.covered: Set[int] = set()
+        # Instructions that access a word of the frame that is known; and others, which may access anything.
+        self._own: Set[int] = set()
+        self._foreign: Set[int] = set()
         self._spilled: Set[int] = set()
-        self._leaks_frame = self._on_stack = False
+        self._use = FrameUse()
+        self._on_stack = False
         self._returned: Set[int] = set()
 
     def run(self) -> Summary:
@@ -110,17 +99,34 @@ class PointerFlow:
 
         If not all of it is found, all of its constants leave.
         """
-        if not self._follow() or self._leaks_frame and not self._follow():
-            self._sweep()
-            return LEAKS_ALL
-        if self._leaks_frame:
+        known = None
+        while known != self._use:
+            known = self._use
+            if not self._follow():
+                self._sweep()
+                self._use = FrameUse(leaks=True)
+                return LEAKS_ALL
+        use = self._use
+        if use.leaks or use.shown:
             self.escaped |= self._spilled
-        leaks = [number for number in _ARGUMENTS if ARGUMENT - number in self.escaped]
-        return Summary(frozenset(leaks), self._on_stack, frozenset(self._returned))
+            self._use = use = use._replace(leaks=use.leaks or use.spilled)
+        on_stack = self._on_stack or use.variadic and (use.leaks or use.shown or use.changed)
+        groups = (self.escaped, self.escaped | self.passed, self.escaped | self._loaded)
+        found = [frozenset([one for one in ARGUMENTS if ARGUMENT - one in group]) for group in groups]
+        return Summary(*found, on_stack, frozenset(self._returned))
+
+    @property
+    def keeps_frame(self) -> bool:
+        """Whether the frame's address is only in it and in arguments."""
+        return not self._use.leaks
+
+    def own_accesses(self) -> Set[int]:
+        """List the instructions that access the frame and nothing else."""
+        return self._own - self._foreign
 
     def _entry(self) -> State:
         state = {slot: UNKNOWN for slot in range(TEMPORARY)}
-        for number in _ARGUMENTS:
+        for number in ARGUMENTS:
             state[number] = Provenance(objects=frozenset((ARGUMENT - number,)), other=True)
         state[SP] = Provenance(frame=0)
         return state
@@ -166,6 +172,8 @@ class PointerFlow:
             met = join(value, state.get(slot, UNKNOWN))
             if met != value:
                 changed[slot] = met
+        for slot in state.keys() - known.keys():
+            changed[slot] = join(state[slot], UNKNOWN)
         if changed:
             states[address] = {**known, **changed}
         return bool(changed)
@@ -185,7 +193,8 @@ class PointerFlow:
                 self._let_go(read)
             value = UNKNOWN
             if outputs and outputs[0] not in _FLAG_SLOTS:
-                value = self._load(state, read[0], detail[0]) if op == Op.LOAD else self._result(step, read)
+                is_load = op == Op.LOAD
+                value = self._load(template.address, state, read[0], detail[0]) if is_load else self._result(step, read)
             for slot in outputs:
                 state[slot] = value
                 if slot in _STACK_POINTERS and value.frame is None:
@@ -220,7 +229,8 @@ class PointerFlow:
             return self._lattice.masked(read)
         return self._lattice.mixed(read)
 
-    def _load(self, state: State, address: Provenance, size: int) -> Provenance:
+    def _load(self, where: int, state: State, address: Provenance, size: int) -> Provenance:
+        self._loaded.update([one for one in address.objects if one < 0])
         if is_constant(address) and len(address.parts) == 1:
             at = next(iter(address.parts))
             value = self._read(at, size)
@@ -228,44 +238,62 @@ class PointerFlow:
                 self._cover(at, size)
                 self.constants.add(value)
                 return constant(value)
-        frame = address.frame
-        if frame is None or frame == INSIDE or address.other:
+        frame = self._access(where, address)
+        if frame is None:
+            if address.frame is not None:
+                self._use = self._use._replace(shown=True)
             return UNKNOWN
-        self._on_stack = self._on_stack or frame >= 0
-        value_of = state.get(_WORDS + frame, UNKNOWN) if size == _WORD else UNKNOWN
-        return self._lattice.join(value_of, UNKNOWN) if self._leaks_frame else value_of
+        self._on_stack = self._on_stack or frame + size > 0
+        words = [state.get(_WORDS + at, UNKNOWN) for at in range(frame, frame + size, _WORD)]
+        if size != _WORD:
+            self._let_go(words if size > _WORD else ())
+            return UNKNOWN
+        return self._lattice.join(words[0], UNKNOWN) if self._use.leaks or self._use.changed else words[0]
+
+    def _access(self, where: int, address: Provenance) -> Optional[int]:
+        # Gives the place of an access in the frame, if it is known and there.
+        if address.frame is None or address.frame == INSIDE or address.other:
+            self._foreign.add(where)
+            return None
+        self._own.add(where)
+        return address.frame
 
     def _store(self, where: int, state: State, read: List[Provenance], size: int, always: bool) -> None:
         address, data = read
         lattice = self._lattice
         objects = lattice.touched(address, size)
-        self.escaped.update([one for one in objects if one < 0])
+        arguments = [one for one in objects if one < 0]
+        self.passed.update(arguments)
         known = self.sites.get(where, Site(frozenset(), False))
+        in_frame = known.frame or address.frame is not None
         other = known.other or address.frame is not None or lattice.is_elsewhere(address)
-        self.sites[where] = Site(known.objects | {one for one in objects if one >= 0}, other)
+        found = known.objects | {one for one in objects if one >= 0}
+        self.sites[where] = Site(found, other, known.argument or bool(arguments), in_frame)
         self.bases.update(address.parts if address.reach else ())
-        frame = address.frame
-        if frame is None or frame == INSIDE or address.other:
+        frame = self._access(where, address)
+        if frame is None or size > _WORD:
             self._let_go((data,))
         if frame is None:
-            return
-        if frame == INSIDE:
-            for slot in [slot for slot in state if slot > _WORDS >> 1]:
-                state[slot] = UNKNOWN
+            for slot in [slot for slot in state if slot > _WORDS >> 1] if address.frame is not None else ():
+                state[slot] = lattice.join(state[slot], UNKNOWN)
             return
         slot = _WORDS + frame
         for other_slot in range(slot - _WORD + 1, slot + size):
             if other_slot != slot and other_slot in state:
-                state[other_slot] = UNKNOWN
+                state[other_slot] = lattice.join(state[other_slot], UNKNOWN)
         value = data if size == _WORD else UNKNOWN
-        state[slot] = value if always else lattice.join(state.get(slot, UNKNOWN), value)
+        state[slot] = value if always and size >= _WORD else lattice.join(state.get(slot, UNKNOWN), value)
         self._spilled |= lattice.objects_of(data)
+        variadic = -_SAVED <= frame < 0 and ARGUMENT - (frame + _SAVED) // _WORD in data.objects
+        use = self._use
+        self._use = use._replace(spilled=use.spilled or data.frame is not None, variadic=use.variadic or variadic)
 
     def _let_go(self, values: Sequence[Provenance]) -> None:
         for value in values:
             self.escaped |= self._lattice.objects_of(value)
             self.bases |= value.parts
-            self._leaks_frame = self._leaks_frame or value.frame is not None
+            if value.frame is not None:
+                self._use = self._use._replace(leaks=True)
 
     def _leave(self, template: Template, state: State, after: List[int]) -> None:
         # What a call, a jump to another function or a return does.
@@ -282,6 +310,9 @@ class PointerFlow:
             return
         for address in after:
             if not start <= address < end:
+                if state[SP].frame:
+                    # It goes on in another part of the function.
+                    self._let_go((IN_FRAME,))
                 self._returned |= self._call(address, state).objects
         if template.kind is InstructionKind.INDIRECT:
             if template.target == LR or SP in template.writes:
@@ -299,6 +330,7 @@ class PointerFlow:
         # Gives what the function returns; None is one that is not known.
         summary = self._summary(function)
         self._let_go([state[number] for number in summary.leaks])
+        self._pass(summary, state)
         pointer = state[SP].frame
         if summary.on_stack and pointer is not None and pointer != INSIDE:
             slots = range(_WORDS + pointer, _WORDS + pointer + _PASSED, _WORD)
@@ -306,10 +338,25 @@ class PointerFlow:
         elif summary.on_stack:
             self._let_go((IN_FRAME,))
         objects = {one for one in summary.returned if one >= 0}
-        for number in _ARGUMENTS:
+        frame: Optional[int] = None
+        for number in ARGUMENTS:
             if ARGUMENT - number in summary.returned:
                 objects |= self._lattice.objects_of(state[number])
-        return Provenance(objects=frozenset(objects), other=True)
+                frame = INSIDE if state[number].frame is not None else frame
+        return Provenance(objects=frozenset(objects), other=True, frame=frame)
+
+    def _pass(self, summary: Summary, state: State) -> None:
+        # What a function may do through its arguments.
+        use = self._use
+        for number in summary.stores:
+            self.passed |= self._lattice.objects_of(state[number])
+            use = use._replace(changed=use.changed or state[number].frame is not None)
+        for number in summary.loads:
+            self._loaded.update([one for one in state[number].objects if one < 0])
+            use = use._replace(shown=use.shown or state[number].frame is not None)
+        self._use = use
+        if state[_CHAIN].frame is not None:
+            self._let_go((IN_FRAME,))
 
     def _sweep(self) -> None:
         # Of code that cannot be followed all constants leave; its stores may go anywhere.

@@ -15,14 +15,15 @@ from gdb_etm.program.objects import NO_OBJECT, Objects
 from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Template, Templates
-from gdb_etm.recovery.pointers.flow import LEAKS_ALL, PointerFlow, Site, Summary
+from gdb_etm.recovery.pointers.flow import PointerFlow
 from gdb_etm.recovery.pointers.provenance import Lattice, constant
+from gdb_etm.recovery.pointers.summaries import LEAKS_ALL, Site, Summary
 from gdb_etm.recovery.rules import FrameInformation
 
 # Functions that call one another are followed so deep.
 _DEEP = 60
 _WORD = 4
-_ANYWHERE = Site(frozenset(), True)
+_ANYWHERE = Site(frozenset(), True, True, True)
 # The programs that were analysed last, as many as one session has in use.
 _KEPT = 2
 _KNOWN: List[Tuple[Tuple[object, ...], "PointsTo"]] = []
@@ -52,8 +53,11 @@ class PointsTo:
         self._called_otherwise: Set[int] = set()
         # Store instructions that were followed, by address.
         self.stores: Dict[int, Site] = {}
-        # Objects whose address may be anywhere.
+        # Objects whose address may be anywhere; and those that functions have as arguments and store through.
         self.escaped: Set[int] = set()
+        self.passed: Set[int] = set()
+        # Instructions that access a frame of which no address is stored but in it, with the beginning of its function.
+        self._own_accesses: Dict[int, int] = {}
         # Functions that use the bounds of sections, by their first address.
         self._initialisers: Set[int] = set()
         # Words that are instructions, or that instructions load as constants.
@@ -97,6 +101,9 @@ class PointsTo:
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
         self.stores.update(flow.sites)
         self.escaped.update([one for one in flow.escaped if one >= 0])
+        self.passed.update([one for one in flow.passed if one >= 0])
+        if flow.keeps_frame:
+            self._own_accesses.update(dict.fromkeys(flow.own_accesses(), bounds[0]))
         self._covered |= flow.covered
         markers = self.objects.markers
         if markers & flow.bases and any([self.objects.at(one) == NO_OBJECT for one in markers & flow.constants]):
@@ -118,6 +125,34 @@ class PointsTo:
         """Check whether code copies or clears sections, or is not known."""
         bounds = self._function(address)
         return bounds is None or bounds[0] in self._initialisers
+
+    def frame_of(self, address: int) -> Optional[int]:
+        """Give the beginning of a function whose frame an instruction accesses.
+
+        None if it may access anything else, or if others may have an address of the frame that is not an argument.
+        """
+        return self._own_accesses.get(address)
+
+    def may_reach(self, address: int, wanted: int) -> bool:
+        """Check whether a store may reach an object, or NO_OBJECT.
+
+        :param address: Of the store instruction.
+        """
+        site = self.site(address)
+        if wanted in site.objects:
+            return True
+        if wanted == NO_OBJECT or wanted in self.escaped:
+            return site.other
+        return site.argument and wanted in self.passed
+
+    def may_reach_frame(self, address: int, function: int) -> bool:
+        """Check whether a store may reach a frame as an argument.
+
+        :param address: Of the store instruction.
+        :param function: Where the function of the frame begins.
+        """
+        site = self.site(address)
+        return site.argument or site.frame and self._function(address) in (None, self._function(function))
 
     def site(self, address: int) -> Site:
         """Give the addresses that the store at an address may have."""
