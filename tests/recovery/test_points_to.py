@@ -179,7 +179,7 @@ FRAME = "sub sp, #8; %s; add sp, #8"
     ],
 )
 def test_frames(tmp_path: Path, text: str, keeps: bool) -> None:
-    """A frame may be passed, as long as its address is stored nowhere else."""
+    """A frame may be passed, but not stored elsewhere."""
     found, _ = analysed(tmp_path, body((FRAME % text).replace(";", "\n")))
     elf = str(tmp_path / "small.elf")
     main, write, push = symbol(elf, "main"), symbol(elf, "write") + 2, symbol(elf, "main")

@@ -310,8 +310,8 @@ class PointerFlow:
             return
         for address in after:
             if not start <= address < end:
-                if state[SP].frame:
-                    # It goes on in another part of the function.
+                if state[SP].frame and address == template.goes_to:
+                    # It goes on in another part of the function.  What follows a call that does not return is no code.
                     self._let_go((IN_FRAME,))
                 self._returned |= self._call(address, state).objects
         if template.kind is InstructionKind.INDIRECT:
