@@ -219,20 +219,33 @@ class Recovery:
             self._tell((self._done + share * size) / max(self._due, self._done + size))
 
         size = _size(piece)
-        found = self._work(piece, border, tell)
+        found = self._work(piece, border, tell, self._points_to())
         self._done += size
         return found
 
     def _work_alone(self, piece: Piece, border: Optional[Border], pieces: Pieces) -> Queries:
-        return self._work(piece, border, self._tell, pieces.distrust)
+        # A first answer does not wait until the program is analysed.
+        return self._work(piece, border, self._tell, self._points_to(known=True), pieces.distrust)
 
     def _work(
-        self, piece: Piece, border: Optional[Border], progress: Progress, distrust: Distrust = Distrust()
+        self,
+        piece: Piece,
+        border: Optional[Border],
+        progress: Progress,
+        points: Optional[PointsTo],
+        distrust: Distrust = Distrust(),
     ) -> Queries:
         with garbage_uncollected():
-            return self._solved(piece, border, progress, distrust)
+            return self._solved(piece, border, progress, points, distrust)
 
-    def _solved(self, piece: Piece, border: Optional[Border], progress: Progress, distrust: Distrust) -> Queries:
+    def _solved(
+        self,
+        piece: Piece,
+        border: Optional[Border],
+        progress: Progress,
+        points: Optional[PointsTo],
+        distrust: Distrust,
+    ) -> Queries:
         is_first = piece.first == 1
         is_last = border is None and piece.last == len(self.history)
         end = self._end if is_last else None
@@ -251,7 +264,7 @@ class Recovery:
                 border,
                 doubts,
                 distrust,
-                self._points_to(),
+                points,
             )
             if solution.contradiction is None or solution.doubts == doubts:
                 break
@@ -268,13 +281,13 @@ class Recovery:
             self._known_features = features_of(self.history.program, core, ends, self.rules.fpu, self.rules.frames)
         return self._known_features
 
-    def _points_to(self) -> Optional[PointsTo]:
+    def _points_to(self, known: bool = False) -> Optional[PointsTo]:
         rules = self.rules
         if rules.limit < Tier.ASSUMED or rules.objects is None or rules.frames is None:
             return None
         if not is_m_profile(self.history.source.core):
             return None
-        return points_to(self.history.program, rules.objects, rules.frames, rules.ram)
+        return points_to(self.history.program, rules.objects, rules.frames, rules.ram, known)
 
     def _tell(self, share: float) -> None:
         if self._progress is not None:

@@ -8,14 +8,16 @@ caller.
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import FLAGS, LR, MSP, PSP, SP, TEMPORARY, Op
-from gdb_etm.recovery.lift.template import Step, Template
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.pointers.arithmetic import result_of
+from gdb_etm.recovery.pointers.blocks import blocks_of
 from gdb_etm.recovery.pointers.provenance import (
     ARGUMENT,
     IN_FRAME,
@@ -27,7 +29,7 @@ from gdb_etm.recovery.pointers.provenance import (
     constant,
     is_constant,
 )
-from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, FrameUse, Site, Summary
+from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, FrameUse, Given, Site, Summary
 
 # What a call need not keep (AAPCS32, 6.1.1).
 _SCRATCH = (*ARGUMENTS, 12)
@@ -42,7 +44,7 @@ _PASSED = 32
 _WORDS = 1 << 48
 _WORD = 4
 _FLAG_SLOTS = tuple([slot for slot, _ in FLAGS])
-# Times that an instruction is looked at, on the average of all bytes.
+# Times that a block is looked at, on the average.
 _VISITS = 16
 
 State = Dict[int, Provenance]
@@ -78,8 +80,10 @@ class PointerFlow:
         self.sites: Dict[int, Site] = {}
         # Objects whose address leaves; and arguments.
         self.escaped: Set[int] = set()
-        # Those that functions get as arguments and store through; and arguments through which it loads.
-        self.passed: Set[int] = set()
+        # What functions get and store through, by their address and number of the argument.
+        self.given: Dict[Tuple[int, int], Given] = {}
+        # Arguments through which it, or a function that gets them, stores; and those through which it loads.
+        self._stored: Set[int] = set()
         self._loaded: Set[int] = set()
         # Constants that it makes; and those from which it counts as it stores, or whose address leaves.
         self.constants: Set[int] = set()
@@ -91,6 +95,7 @@ class PointerFlow:
         self._foreign: Set[int] = set()
         self._spilled: Set[int] = set()
         self._use = FrameUse()
+        self._blocks = blocks_of(bounds, self._successors)
         self._on_stack = False
         self._returned: Set[int] = set()
 
@@ -111,9 +116,14 @@ class PointerFlow:
             self.escaped |= self._spilled
             self._use = use = use._replace(leaks=use.leaks or use.spilled)
         on_stack = self._on_stack or use.variadic and (use.leaks or use.shown or use.changed)
-        groups = (self.escaped, self.escaped | self.passed, self.escaped | self._loaded)
-        found = [frozenset([one for one in ARGUMENTS if ARGUMENT - one in group]) for group in groups]
-        return Summary(*found, on_stack, frozenset(self._returned))
+        stores, loads = self.escaped | self._stored, self.escaped | self._loaded
+        return Summary(
+            frozenset([one for one in ARGUMENTS if ARGUMENT - one in self.escaped]),
+            frozenset([one for one in ARGUMENTS if ARGUMENT - one in stores]),
+            frozenset([one for one in ARGUMENTS if ARGUMENT - one in loads]),
+            on_stack,
+            frozenset(self._returned),
+        )
 
     @property
     def keeps_frame(self) -> bool:
@@ -125,32 +135,40 @@ class PointerFlow:
         return self._own - self._foreign
 
     def _entry(self) -> State:
-        state = {slot: UNKNOWN for slot in range(TEMPORARY)}
-        for number in ARGUMENTS:
-            state[number] = Provenance(objects=frozenset((ARGUMENT - number,)), other=True)
+        state = {number: Provenance(objects=frozenset((ARGUMENT - number,)), other=True) for number in ARGUMENTS}
         state[SP] = Provenance(frame=0)
-        return state
+        return {slot: self._lattice.keep(value) for slot, value in state.items()}
 
     def _follow(self) -> bool:
-        start, end = self._bounds
-        states: Dict[int, State] = {start: self._entry()}
-        todo = [start]
-        left = _VISITS * (end - start)
+        # Block by block, until nothing changes any more; the first ones of those that have changed come first.
+        if self._blocks is None:
+            return False
+        order = list(self._blocks)
+        places = {head: place for place, head in enumerate(order)}
+        states = {order[0]: self._entry()}
+        todo = [0]
+        left = _VISITS * len(order)
         while todo:
-            at = todo.pop()
+            head = order[heappop(todo)]
             left -= 1
-            template = self._template(at)
-            after = self._after(template) if template is not None else None
-            if template is None or after is None or not left:
+            if not left:
                 return False
-            self._cover(at, template.size)
-            state = dict(states[at])
-            self._execute(template, state)
-            self._leave(template, state, after)
-            for address in after:
-                if start <= address < end and self._meet(states, address, state):
-                    todo.append(address)
+            state = dict(states[head])
+            for template, after in self._blocks[head].instructions:
+                self._execute(template, state)
+                self._leave(template, state, after)
+            for address in self._blocks[head].after:
+                if self._meet(states, address, state) and places[address] not in todo:
+                    heappush(todo, places[address])
         return True
+
+    def _successors(self, address: int) -> Optional[Tuple[Template, List[int]]]:
+        template = self._template(address)
+        after = self._after(template) if template is not None else None
+        if template is None or after is None:
+            return None
+        self._cover(address, template.size)
+        return template, after
 
     def _after(self, template: Template) -> Optional[List[int]]:
         if template.asks:
@@ -164,18 +182,19 @@ class PointerFlow:
         # Join what is known where ways meet; gives whether that is new.
         known = states.get(address)
         if known is None:
-            states[address] = state
+            states[address] = dict(state)
             return True
         join = self._lattice.join
         changed: State = {}
-        for slot, value in known.items():
-            met = join(value, state.get(slot, UNKNOWN))
-            if met != value:
-                changed[slot] = met
-        for slot in state.keys() - known.keys():
-            changed[slot] = join(state[slot], UNKNOWN)
-        if changed:
-            states[address] = {**known, **changed}
+        for slot, other in state.items():
+            one = known.get(slot, UNKNOWN)
+            if one is not other:
+                changed[slot] = join(one, other)
+        for slot, one in known.items():
+            if slot not in state and one is not UNKNOWN:
+                changed[slot] = join(one, UNKNOWN)
+        changed = {slot: met for slot, met in changed.items() if met is not known.get(slot, UNKNOWN)}
+        known.update(changed)
         return bool(changed)
 
     def _cover(self, address: int, size: int) -> None:
@@ -183,10 +202,15 @@ class PointerFlow:
 
     def _execute(self, template: Template, state: State) -> None:
         always = template.condition == ALWAYS
-        before = None if always else dict(state)
+        before = {} if always else {slot: state.get(slot, UNKNOWN) for slot in template.writes}
+        temporary: State = {}
+        keep = self._lattice.keep
         for step in template.steps:
             op, outputs, inputs, detail = step
-            read = [state.get(slot, UNKNOWN) if slot >= 0 else constant(~slot) for slot in inputs]
+            read = [
+                keep(constant(~slot)) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
+                for slot in inputs
+            ]
             if op == Op.STORE:
                 self._store(template.address, state, read, detail[0], always)
             elif op in (Op.UNKNOWN, Op.CLOBBER):
@@ -194,40 +218,18 @@ class PointerFlow:
             value = UNKNOWN
             if outputs and outputs[0] not in _FLAG_SLOTS:
                 is_load = op == Op.LOAD
-                value = self._load(template.address, state, read[0], detail[0]) if is_load else self._result(step, read)
+                value = (
+                    self._load(template.address, state, read[0], detail[0])
+                    if is_load
+                    else result_of(self._lattice, step, read, self.constants)
+                )
+                value = keep(value)
             for slot in outputs:
-                state[slot] = value
+                (state if slot < TEMPORARY else temporary)[slot] = value
                 if slot in _STACK_POINTERS and value.frame is None:
                     self._let_go((value,))
-        for slot in [slot for slot in state if TEMPORARY <= slot < _WORDS >> 1]:
-            del state[slot]
-        if before is not None:
-            for slot in template.writes:
-                state[slot] = self._lattice.join(before.get(slot, UNKNOWN), state[slot])
-
-    def _result(self, step: Step, read: List[Provenance]) -> Provenance:
-        op, _, _, detail = step
-        if op == Op.COPY:
-            return read[0]
-        if op in IMPURE:
-            return UNKNOWN
-        if all([is_constant(value) and len(value.parts) == 1 for value in read]):
-            self.constants.add(made := apply(Op(op), detail, [next(iter(value.parts)) for value in read]))
-            return constant(made)
-        if op in (Op.ADD, Op.SUB) and is_constant(read[2]) and len(read[2].parts) == 1:
-            carry = next(iter(read[2].parts))
-            if op == Op.ADD:
-                made_of = self._lattice.add(read[0], read[1])
-                return self._lattice.add(made_of, constant(carry)) if carry else made_of
-            if carry:
-                return self._lattice.add(read[0], read[1], -1)
-        if op == Op.SELECT:
-            return self._lattice.join(read[1], read[2])
-        if op == Op.BITS and detail == (2, 2, 30) and read[0].frame is not None:
-            return read[0]
-        if op in (Op.AND, Op.OR) or op == Op.BITS and detail[0] == detail[1]:
-            return self._lattice.masked(read)
-        return self._lattice.mixed(read)
+        for slot, value in before.items():
+            state[slot] = self._lattice.join(value, state.get(slot, UNKNOWN))
 
     def _load(self, where: int, state: State, address: Provenance, size: int) -> Provenance:
         self._loaded.update([one for one in address.objects if one < 0])
@@ -262,19 +264,19 @@ class PointerFlow:
         address, data = read
         lattice = self._lattice
         objects = lattice.touched(address, size)
-        arguments = [one for one in objects if one < 0]
-        self.passed.update(arguments)
+        arguments = {one for one in objects if one < 0}
+        self._stored |= arguments
         known = self.sites.get(where, Site(frozenset(), False))
         in_frame = known.frame or address.frame is not None
         other = known.other or address.frame is not None or lattice.is_elsewhere(address)
         found = known.objects | {one for one in objects if one >= 0}
-        self.sites[where] = Site(found, other, known.argument or bool(arguments), in_frame)
+        self.sites[where] = Site(found, other, known.arguments | {ARGUMENT - one for one in arguments}, in_frame)
         self.bases.update(address.parts if address.reach else ())
         frame = self._access(where, address)
         if frame is None or size > _WORD:
             self._let_go((data,))
         if frame is None:
-            for slot in [slot for slot in state if slot > _WORDS >> 1] if address.frame is not None else ():
+            for slot in [slot for slot in state if slot >= TEMPORARY] if address.frame is not None else ():
                 state[slot] = lattice.join(state[slot], UNKNOWN)
             return
         slot = _WORDS + frame
@@ -303,7 +305,7 @@ class PointerFlow:
         if template.call or is_svc:
             result = self._call(None if is_svc else self._callee(template, state), state)
             for slot in _SCRATCH:
-                state[slot] = self._lattice.join(state[slot], UNKNOWN)
+                state[slot] = self._lattice.join(state.get(slot, UNKNOWN), UNKNOWN)
             state[0] = result
             state[LR] = UNKNOWN
         if template.call or template.asks:
@@ -316,7 +318,7 @@ class PointerFlow:
                 self._returned |= self._call(address, state).objects
         if template.kind is InstructionKind.INDIRECT:
             if template.target == LR or SP in template.writes:
-                self._returned |= self._lattice.objects_of(state[0])
+                self._returned |= self._lattice.objects_of(state.get(0, UNKNOWN))
             elif not any(start <= address < end for address in after):
                 self._returned |= self._call(self._callee(template, state), state).objects
 
@@ -327,10 +329,13 @@ class PointerFlow:
         return next(iter(target.parts)) & ~1 if is_constant(target) and len(target.parts) == 1 else None
 
     def _call(self, function: Optional[int], state: State) -> Provenance:
-        # Gives what the function returns; None is one that is not known.
+        # Gives what the function returns.
         summary = self._summary(function)
-        self._let_go([state[number] for number in summary.leaks])
-        self._pass(summary, state)
+        self._let_go([state.get(number, UNKNOWN) for number in summary.leaks])
+        if function is not None:
+            self._pass(function, summary, state)
+        if state.get(_CHAIN, UNKNOWN).frame is not None:
+            self._let_go((IN_FRAME,))
         pointer = state[SP].frame
         if summary.on_stack and pointer is not None and pointer != INSIDE:
             slots = range(_WORDS + pointer, _WORDS + pointer + _PASSED, _WORD)
@@ -341,22 +346,27 @@ class PointerFlow:
         frame: Optional[int] = None
         for number in ARGUMENTS:
             if ARGUMENT - number in summary.returned:
-                objects |= self._lattice.objects_of(state[number])
-                frame = INSIDE if state[number].frame is not None else frame
-        return Provenance(objects=frozenset(objects), other=True, frame=frame)
+                value = state.get(number, UNKNOWN)
+                objects |= self._lattice.objects_of(value)
+                frame = INSIDE if value.frame is not None else frame
+        return self._lattice.keep(Provenance(objects=frozenset(objects), other=True, frame=frame))
 
-    def _pass(self, summary: Summary, state: State) -> None:
+    def _pass(self, function: int, summary: Summary, state: State) -> None:
         # What a function may do through its arguments.
         use = self._use
         for number in summary.stores:
-            self.passed |= self._lattice.objects_of(state[number])
-            use = use._replace(changed=use.changed or state[number].frame is not None)
+            value = state.get(number, UNKNOWN)
+            objects, in_frame = self._lattice.objects_of(value), value.frame is not None
+            arguments = frozenset([ARGUMENT - one for one in objects if one < 0])
+            given = Given(frozenset([one for one in objects if one >= 0]), arguments, in_frame)
+            self.given[function, number] = given.joined(self.given.get((function, number), Given()))
+            self._stored.update([one for one in objects if one < 0])
+            use = use._replace(changed=use.changed or in_frame)
         for number in summary.loads:
-            self._loaded.update([one for one in state[number].objects if one < 0])
-            use = use._replace(shown=use.shown or state[number].frame is not None)
+            value = state.get(number, UNKNOWN)
+            self._loaded.update([one for one in value.objects if one < 0])
+            use = use._replace(shown=use.shown or value.frame is not None)
         self._use = use
-        if state[_CHAIN].frame is not None:
-            self._let_go((IN_FRAME,))
 
     def _sweep(self) -> None:
         # Of code that cannot be followed all constants leave; its stores may go anywhere.
@@ -371,7 +381,7 @@ class PointerFlow:
             self._execute(template, state)
             self._let_go([value for value in state.values() if value is not NOTHING])
             for slot in state:
-                state[slot] = state[slot]._replace(frame=None, other=True)
+                state[slot] = self._lattice.keep(state[slot]._replace(frame=None, other=True))
             self.sites.pop(template.address, None)
             at += template.size
         self.covered = set()

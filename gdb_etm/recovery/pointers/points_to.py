@@ -7,7 +7,7 @@ leaves a function through memory, calls and returns, and is in memory where the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -17,16 +17,26 @@ from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.pointers.flow import PointerFlow
 from gdb_etm.recovery.pointers.provenance import Lattice, constant
-from gdb_etm.recovery.pointers.summaries import LEAKS_ALL, Site, Summary
+from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, Given, Site, Summary
 from gdb_etm.recovery.rules import FrameInformation
 
+# Bytes of code that are analysed; it takes about a second for each 25,000.
+_MOST = 1 << 17
 # Functions that call one another are followed so deep.
 _DEEP = 60
 _WORD = 4
-_ANYWHERE = Site(frozenset(), True, True, True)
+_ANYWHERE = Site(frozenset(), True, frozenset(ARGUMENTS), True)
 # The programs that were analysed last, as many as one session has in use.
 _KEPT = 2
 _KNOWN: List[Tuple[Tuple[object, ...], "PointsTo"]] = []
+
+
+class Reach(NamedTuple):
+    """What a function may store to through an argument."""
+
+    objects: FrozenSet[int]
+    # Of functions, by their first address.
+    frames: FrozenSet[int]
 
 
 class PointsTo:
@@ -51,20 +61,25 @@ class PointsTo:
         self._open: Set[int] = set()
         # Addresses of functions that may be called through pointers, or that call themselves.
         self._called_otherwise: Set[int] = set()
-        # Store instructions that were followed, by address.
-        self.stores: Dict[int, Site] = {}
-        # Objects whose address may be anywhere; and those that functions have as arguments and store through.
+        # Store instructions that were followed, by function and address.
+        self._sites: Dict[int, Dict[int, Site]] = {}
+        # Objects whose address may be anywhere.
         self.escaped: Set[int] = set()
-        self.passed: Set[int] = set()
-        # Instructions that access a frame of which no address is stored but in it, with the beginning of its function.
-        self._own_accesses: Dict[int, int] = {}
+        # What functions get and store through, by their address and the argument's number; and by the caller.
+        self._given: Dict[Tuple[int, int], Dict[int, Given]] = {}
+        # By function, what accesses its frame alone, if no address of the frame is stored but in it.
+        self._own_accesses: Dict[int, Set[int]] = {}
         # Functions that use the bounds of sections, by their first address.
         self._initialisers: Set[int] = set()
         # Words that are instructions, or that instructions load as constants.
         self._covered: Set[int] = set()
-        for start, _ in objects.functions:
+        for start in self._starts:
             self._summary(start)
         self._scan_data()
+        # Store instructions that were followed, by address.
+        self.stores = {at: site for sites in self._sites.values() for at, site in sites.items()}
+        self._frames = {at: start for start, accesses in self._own_accesses.items() for at in accesses}
+        self._reach: Dict[Tuple[int, int], Reach] = {}
 
     def _template(self, address: int) -> Optional[Template]:
         return self._templates.at(address, Isa.T32)
@@ -99,11 +114,11 @@ class PointsTo:
         flow = PointerFlow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
-        self.stores.update(flow.sites)
+        self._sites[bounds[0]] = flow.sites
         self.escaped.update([one for one in flow.escaped if one >= 0])
-        self.passed.update([one for one in flow.passed if one >= 0])
-        if flow.keeps_frame:
-            self._own_accesses.update(dict.fromkeys(flow.own_accesses(), bounds[0]))
+        for argument, given in flow.given.items():
+            self._given.setdefault(argument, {})[bounds[0]] = given
+        self._own_accesses[bounds[0]] = flow.own_accesses() if flow.keeps_frame else set()
         self._covered |= flow.covered
         markers = self.objects.markers
         if markers & flow.bases and any([self.objects.at(one) == NO_OBJECT for one in markers & flow.constants]):
@@ -131,7 +146,7 @@ class PointsTo:
 
         None if it may access anything else, or if others may have an address of the frame that is not an argument.
         """
-        return self._own_accesses.get(address)
+        return self._frames.get(address)
 
     def may_reach(self, address: int, wanted: int) -> bool:
         """Check whether a store may reach an object, or NO_OBJECT.
@@ -143,7 +158,7 @@ class PointsTo:
             return True
         if wanted == NO_OBJECT or wanted in self.escaped:
             return site.other
-        return site.argument and wanted in self.passed
+        return any([wanted in self._reached(address, number).objects for number in site.arguments])
 
     def may_reach_frame(self, address: int, function: int) -> bool:
         """Check whether a store may reach a frame as an argument.
@@ -151,20 +166,57 @@ class PointsTo:
         :param address: Of the store instruction.
         :param function: Where the function of the frame begins.
         """
-        site = self.site(address)
-        return site.argument or site.frame and self._function(address) in (None, self._function(function))
+        site, own = self.site(address), self._function(address)
+        if own is None or site.frame and own[0] == function:
+            return True
+        return any([function in self._reached(address, number).frames for number in site.arguments])
+
+    def _reached(self, address: int, number: int) -> Reach:
+        # What the function at an address may have as an argument, from all of its callers.
+        bounds = self._function(address)
+        if bounds is None:
+            return Reach(frozenset(self.escaped), frozenset())
+        found = self._reach.get((bounds[0], number))
+        if found is None:
+            found = self._reach[bounds[0], number] = self._find_reach((bounds[0], number))
+        return found
+
+    def _find_reach(self, argument: Tuple[int, int]) -> Reach:
+        objects: Set[int] = set()
+        frames: Set[int] = set()
+        seen = {argument}
+        todo = [argument]
+        while todo:
+            function, number = todo.pop()
+            nexts: List[Tuple[int, int]] = []
+            for caller, given in self._given.get((function, number), {}).items():
+                objects |= given.objects
+                frames.update([caller] * given.frame)
+                nexts += [(caller, one) for one in given.arguments]
+            todo += [one for one in nexts if one not in seen]
+            seen.update(nexts)
+        return Reach(frozenset(objects), frozenset(frames))
 
     def site(self, address: int) -> Site:
         """Give the addresses that the store at an address may have."""
         return self.stores.get(address, _ANYWHERE)
 
 
-def points_to(program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece]) -> PointsTo:
-    """Analyse a program, or remember what was found; see :class:`PointsTo`."""
+def points_to(
+    program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece], known: bool = False
+) -> Optional[PointsTo]:
+    """Analyse a program, or remember what was found; see :class:`PointsTo`.
+
+    None for a program with more code than is looked at.
+
+    :param known: Whether it is given only if it was analysed before: large programs take seconds.
+    """
     key = program.identity(), tuple(objects.functions), tuple(ram)
-    for known, found in _KNOWN:
-        if known == key:
+    for analysed, found in _KNOWN:
+        if analysed == key:
             return found
+    if known or sum([end - start for start, end in objects.functions]) > _MOST:
+        return None
     made = PointsTo(program, objects, information, ram)
     _KNOWN.append((key, made))
     del _KNOWN[:-_KEPT]

@@ -59,6 +59,16 @@ class Lattice:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._near: Dict[Tuple[int, int], FrozenSet[int]] = {}
+        # One object for each value, and what two of them are joined to, by their identities.
+        self._kept: Dict[Provenance, Provenance] = {UNKNOWN: UNKNOWN}
+        self._joined: Dict[Tuple[int, int], Provenance] = {}
+
+    def keep(self, value: Provenance) -> Provenance:
+        """Give the one object that is equal to a value.
+
+        Only such objects can be joined.
+        """
+        return self._kept.setdefault(value, value)
 
     def objects_of(self, value: Provenance) -> FrozenSet[int]:
         """List the objects and arguments to which an address may lead."""
@@ -102,9 +112,15 @@ class Lattice:
         return frozenset(found) - {NO_OBJECT}
 
     def join(self, one: Provenance, other: Provenance) -> Provenance:
-        """Give what a value may be that is one of two."""
-        if one == other:
+        """Give what one of two kept values may be."""
+        if one is other:
             return one
+        found = self._joined.get((id(one), id(other)))
+        if found is None:
+            found = self._joined[id(one), id(other)] = self.keep(self._join(one, other))
+        return found
+
+    def _join(self, one: Provenance, other: Provenance) -> Provenance:
         frame = one.frame if one.frame == other.frame else INSIDE
         unknown = one.other or other.other or one.frame != other.frame
         objects, reach = one.objects | other.objects, max(one.reach, other.reach)

@@ -8,6 +8,20 @@ from typing import FrozenSet, NamedTuple
 ARGUMENTS = (0, 1, 2, 3)
 
 
+class Given(NamedTuple):
+    """What a function gets as an argument, through which it stores."""
+
+    objects: FrozenSet[int] = frozenset()
+    # Arguments of the caller.
+    arguments: FrozenSet[int] = frozenset()
+    # Whether it may be an address in the caller's frame.
+    frame: bool = False
+
+    def joined(self, other: "Given") -> "Given":
+        """Give what it may be that is one of two."""
+        return Given(self.objects | other.objects, self.arguments | other.arguments, self.frame or other.frame)
+
+
 class Summary(NamedTuple):
     """What a function does with its arguments."""
 
@@ -23,7 +37,7 @@ class Summary(NamedTuple):
 
 
 # Of a function that is not known.
-LEAKS_ALL = Summary(*[frozenset(ARGUMENTS)] * 3, True)
+LEAKS_ALL = Summary(frozenset(ARGUMENTS), frozenset(ARGUMENTS), frozenset(ARGUMENTS), True)
 
 
 class Site(NamedTuple):
@@ -32,8 +46,8 @@ class Site(NamedTuple):
     objects: FrozenSet[int]
     # Whether there are others: what was loaded, say.
     other: bool
-    # Whether it may be made from an argument; and from an address of the function's own frame.
-    argument: bool = False
+    # Arguments that it may be made from; and whether from an address of the function's own frame.
+    arguments: FrozenSet[int] = frozenset()
     frame: bool = False
 
 
