@@ -119,16 +119,10 @@ class StoreForwarding:
         if not self.news:
             return False
         news, self.news = self.news, []
-        # All of them first: what waits for one would find the next in its way.
-        waiting: Set[int] = set()
-        for number in _watched(news, progress):
-            self._look(number)
-            waiting.update(self._waiting.take(number))
-        for other in _watched(sorted(waiting), progress):
-            if other < 0:
-                self._connect_end(~other, self.cells.touched[~other])
-            else:
-                self._connect(other)
+        accesses = self._ssa.accesses
+        # First what is left of stores, as a proof is shorter without the loads in between.
+        self._place([number for number in news if accesses[number].store], progress)
+        self._place([number for number in news if not accesses[number].store], progress)
         return True
 
     def source_of(self, number: int) -> Optional[int]:
@@ -193,40 +187,49 @@ class StoreForwarding:
         self.forbidden = forbidden
         self.look_at_everything()
 
-    def _look(self, number: int) -> None:
+    def _place(self, news: Sequence[int], progress: Optional[Callable[[int], None]]) -> None:
+        # All of them first: what is linked to one would find the next in its way.
+        fresh: Set[int] = set()
+        for number in _watched(news, progress):
+            self._look(number, fresh)
+            fresh.update(self._waiting.take(number))
+        for other in _watched(sorted(fresh), progress):
+            if other < 0:
+                self._connect_end(~other, self.cells.touched[~other])
+            else:
+                self._connect(other)
+
+    def _look(self, number: int, fresh: Set[int]) -> None:
+        # Places an access; adds the loads and ends to be linked again for it.
         access = self._ssa.accesses[number]
         mask = self._domain.mask
         if not self.resolved[number]:
             if mask[access.condition] == MASK and not self._domain.bits[access.condition]:
-                self._place_nowhere(number, access)
+                # It did not run.
+                self.resolved[number] = 1
+                if access.store:
+                    self.may_alias.remove(number)
             elif access.size and mask[access.address] == MASK:
-                self._resolve(number, access)
+                self._resolve(number, access, fresh)
 
-    def _place_nowhere(self, number: int, access: MemoryAccess) -> None:
-        # It did not run.
+    def _resolve(self, number: int, access: MemoryAccess, fresh: Set[int]) -> None:
         self.resolved[number] = 1
-        if access.store:
-            self.may_alias.remove(number)
-
-    def _resolve(self, number: int, access: MemoryAccess) -> None:
-        self.resolved[number] = 1
-        address = self._domain.bits[access.address]
-        ssa = self._ssa
+        address, ssa = self._domain.bits[access.address], self._ssa
         if access.store:
             self.may_alias.remove(number)
             byte = aliased(address) if ssa.rules.bit_band else -1
             if byte >= 0:
                 # It changes the byte in a way that is not followed: it is a store of unknown data.
-                self._insert(byte & ~3, number, 1 << (byte & 3))
+                self._insert(byte & ~3, number, 1 << (byte & 3), fresh)
                 return
         elif self._is_constant(number, access, address):
             return
         if not ssa.is_ram(address, access.size) or ssa.is_volatile(address, access.size):
             return
         for word in range(address & ~3, address + access.size, 4):
-            self._insert(word, number, within(address, access.size, word))
+            self._insert(word, number, within(address, access.size, word), fresh)
         if not access.store:
-            self._connect(number)
+            fresh.add(number)
 
     def _is_constant(self, number: int, access: MemoryAccess, address: int) -> bool:
         known = self._ssa.read_constant(address, access.size)
@@ -234,7 +237,7 @@ class StoreForwarding:
             self._ssa.learn(access.data, MASK, known, Premise.MEMORY)
         return known is not None
 
-    def _insert(self, word: int, number: int, touched: int) -> None:
+    def _insert(self, word: int, number: int, touched: int, fresh: Set[int]) -> None:
         following = self.cells.insert(word, number, touched)
         cell = self.cells.words[word]
         accesses, linked, domain = self._ssa.accesses, self.linked, self._domain
@@ -245,7 +248,7 @@ class StoreForwarding:
             if not access.store:
                 if covered and linked[other] != (1 << access.size) - 1:
                     self._waiting.has_news(other)
-                    self._connect(other)
+                    fresh.add(other)
             elif domain.mask[access.condition] != MASK or not domain.bits[access.condition]:
                 # It did not run, or nobody knows.
                 continue
@@ -253,7 +256,7 @@ class StoreForwarding:
             if not touched:
                 return
         self._waiting.has_news(~word)
-        self._connect_end(word, touched)
+        fresh.add(~word)
 
     def _connect(self, number: int) -> None:
         # Link the bytes of a load with what had them before.
