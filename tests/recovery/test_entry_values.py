@@ -289,3 +289,30 @@ def test_a_store_that_may_have_run_leaves_nothing_known(between: str, known: Opt
     told = Told([CODE, CODE + 22], {CODE: 0, CODE + 2: 8})
     recovery = Recovery(history, CoreState({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
     assert recovery.register(4, "r3").value == known
+
+
+# Where the ways of three loops meet, r7 is named by joins that lead to each other.
+ROUND = """
+    movs r4, #1
+outer:
+    adds r7, #1
+    beq inner
+middle:
+    beq outer + 2
+    beq middle
+inner:
+    beq outer + 2
+    beq outer
+    bx lr
+"""
+
+
+def test_names_of_joins_do_not_go_round_for_ever() -> None:
+    at = CODE + 14
+    recovery = Recovery(
+        history_of(built(ROUND), [at - 2, at], CODE + 16),
+        CoreState({}, no_memory),
+        rules=Rules(frames=Told([CODE, CODE + 16], {CODE: 0})),
+    )
+    assert recovery.register(1, "r4")[:2] == (1, Tier.ASSUMED)
+    assert recovery.register(1, "r7").value is None

@@ -30,7 +30,7 @@ _MADE, _FOUND, _OLD = range(3)
 # Where ways begin that no instruction of the function leads to: its beginning, and where other code enters it.
 _ENTRY = -1
 _ENTERED = -2
-# Times that an instruction is looked at, on the average of all bytes.
+# Times that an instruction is looked at before what is known there may only get less.
 _VISITS = 8
 # Of the registers, that a function is called with; what others hold it only keeps.
 _LAST_ARGUMENT = 3
@@ -150,32 +150,33 @@ class EntryValues:
         entry = {slot: Origin(slot, 0) for slot in _REGISTERS}
         if row is not None and row.register == SP and not row.offset:
             entry[SP] = Origin(FRAME, 0)
-        found: Dict[int, Known] = {bounds[0]: entry}
         ways: Dict[int, Dict[int, Known]] = {bounds[0]: {_ENTRY: entry}}
         loaded = self._loaded[bounds[0]] = set()
         keeps_words = self._private.keeps(bounds, like)
         for address in self._branches.entered(bounds[0], like.isa):
-            found[address] = ways.setdefault(address, {})[_ENTERED] = {}
-        code = self._code(list(found), bounds, like)
-        if not code:
-            return {}
+            ways.setdefault(address, {})[_ENTERED] = {}
+        code = self._code(list(ways), bounds, like)
         rank = {template.address: index for index, (template, _) in enumerate(code)}
-        todo = sorted([rank[address] for address in found])
-        left = _VISITS * (bounds[1] - bounds[0])
+        todo = sorted([rank[address] for address in ways]) if code else []
+        due, visits = set(todo), [0] * len(code)
+        found: Dict[int, Known] = {}
         while todo:
-            template, after = code[heappop(todo)]
-            left -= 1
-            if not left:
-                return {}
-            known = dict(found[template.address])
+            index = heappop(todo)
+            due.discard(index)
+            template, after = code[index]
+            address, before = template.address, found.get(template.address)
+            settled = before if visits[index] > _VISITS else None
+            met = self._meet(address, list(ways[address].values()), settled)
+            if met == before:
+                continue
+            visits[index] += 1
+            found[address], known = met, dict(met)
             self._execute(template, known, keeps_words, loaded)
-            for address in after:
-                ways.setdefault(address, {})[template.address] = known
-                met = self._meet(address, list(ways[address].values()))
-                if met != found.get(address):
-                    found[address] = met
-                    if rank[address] not in todo:
-                        heappush(todo, rank[address])
+            for following in after:
+                ways.setdefault(following, {})[address] = known
+                if rank[following] not in due:
+                    due.add(rank[following])
+                    heappush(todo, rank[following])
         return found
 
     def _code(self, entries: List[int], bounds: Tuple[int, int], like: Template) -> List[Tuple[Template, List[int]]]:
@@ -199,20 +200,34 @@ class EntryValues:
             todo += [~at, *reached[at][1]]
         return [reached[at] for at in reversed(done)]
 
-    def _meet(self, address: int, ways: List[Known]) -> Known:
-        # What is known where ways meet.
+    def _meet(self, address: int, ways: List[Known], settled: Optional[Known]) -> Known:
+        # What is known where ways meet.  What has changed since it was settled is named by the join, or dropped, for
+        # good, as names of joins that lead to each other may go round for ever.
         if len(ways) == 1:
             return ways[0]
+        first, others = ways[0], ways[1:]
         met: Known = {}
-        for slot in ways[0]:
-            values = {way.get(slot) for way in ways}
-            if None in values:
+        for slot, value in first.items():
+            if settled is not None and slot not in settled:
                 continue
-            own = self._name(address, slot, _FOUND)
-            values.discard(own)
-            value = values.pop() if len(values) == 1 else own
-            met[slot] = own if value is None or self._from.get(value.base) == (address, _FOUND) else value
+            values = {value}
+            for way in others:
+                other = way.get(slot)
+                if other is None:
+                    break
+                if other is not value:
+                    values.add(other)
+            else:
+                met[slot] = self._joined(address, slot, values)
+                if settled is not None and met[slot] != settled[slot]:
+                    met[slot] = self._name(address, slot, _FOUND)
         return met
+
+    def _joined(self, address: int, slot: int, values: Set[Origin]) -> Origin:
+        own = self._name(address, slot, _FOUND)
+        values.discard(own)
+        value = values.pop() if len(values) == 1 else own
+        return own if self._from.get(value.base) == (address, _FOUND) else value
 
     def _name(self, address: int, slot: int, kind: int) -> Origin:
         # A value that comes from somewhere, with a base of its own.
