@@ -7,7 +7,7 @@ miss what only one function writes; and, where guesses are allowed, whatever it 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -41,7 +41,8 @@ class MayAlias:
         self._ssa = ssa
         self._domain: Domain = ssa.domain
         self._cells = cells
-        self._where = where
+        # The address of each access's instruction.
+        self._sites: List[int] = [where(access.number) for access in ssa.accesses]
         # These stores, oldest first.
         self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
         # Those that are no more among them since somebody looked.
@@ -118,12 +119,29 @@ class MayAlias:
         if high - low > _SCAN:
             self._far.add(unresolved[low])
             return unresolved[low], False
-        guessed = False
+        if self.guessing:
+            return self._first_guessed(unresolved[low:high], byte)
         for number in unresolved[low:high]:
-            verdict = self._may_hit(number, byte)
-            if verdict == 1:
+            if self._may_hit(number, byte):
                 return number, False
-            guessed |= verdict == 2
+        return _NOWHERE, False
+
+    def _first_guessed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
+        # The same where guesses are allowed; what nothing is known of is passed over without much ado, as it is most.
+        accesses, sites, habits, kills = self._ssa.accesses, self._sites, self.habits, self.kills
+        mask, span, root = self._domain.mask, self._domain.span, self._domain.root
+        word = byte & ~3
+        guessed = False
+        for number in stores:
+            access = accesses[number]
+            address = access.address
+            if span[root[address]] >= _BOUNDED and mask[address] != MASK and access.size and number not in kills:
+                words = habits.get(sites[number])
+                if words is None or word not in words:
+                    guessed = True
+                    continue
+            if self._may_hit(number, byte):
+                return number, False
         return _NOWHERE, guessed
 
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
@@ -221,10 +239,10 @@ class MayAlias:
         access = self._ssa.accesses[number]
         if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
             return None
-        return frozenset(self.habits.get(self._where(access.number), ()))
+        return frozenset(self.habits.get(self._sites[number], ()))
 
     def _is_habit(self, number: int, byte: int) -> bool:
-        words = self.habits.get(self._where(self._ssa.accesses[number].number))
+        words = self.habits.get(self._sites[number])
         return words is not None and byte & ~3 in words
 
     @property
@@ -274,7 +292,7 @@ class MayAlias:
         for word, cell in self._cells.words.items():
             for number in cell:
                 access = ssa.accesses[number]
-                where = self._where(access.number)
+                where = self._sites[number]
                 if access.store:
                     habits.setdefault(where, set()).add(word)
                 if ssa.base(access.address) not in stacks:
@@ -284,7 +302,7 @@ class MayAlias:
             if len(words) > 1:
                 near.setdefault(where // _NEAR, set()).update(words)
         for number in self.unresolved:
-            where = self._where(ssa.accesses[number].number)
+            where = self._sites[number]
             if where not in habits:
                 part = where // _NEAR
                 habits[where] = set().union(*[near.get(one, ()) for one in (part - 1, part, part + 1)])
