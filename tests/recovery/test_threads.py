@@ -138,6 +138,23 @@ def test_a_thread_that_waits_has_its_frame_in_memory() -> None:
     assert twice.register(11, "sp").value is None
 
 
+@pytest.mark.parametrize("skipped", [0, 2])
+def test_a_request_ends_on_the_stack_on_which_it_began(skipped: int) -> None:
+    # EXC_RETURN is popped after a store that may have changed it; the handler may have skipped an instruction.
+    source = SOURCE.replace("{r4, r5}", "{r4, r5, lr}")
+    source += "service:\n    push {r4, lr}\n    ldr r1, [r6]\n    str r1, [r1]\n    pop {r4, pc}\n"
+    switch: List[Item] = [SWITCH, SWITCH + 4, SWITCH + 8, SWITCH + 10, SWITCH + 14, SWITCH + 18, Returned()]
+    service: List[Item] = [*range(SWITCH + 20, SWITCH + 28, 2), Returned()]
+    items: List[Item] = [LEAF, Taken(TICK, LEAF + 2), *switch, TWO, Taken(11, TWO + 2), *service]
+    items += [*range(TWO + 2 + skipped, TWO + 4, 2), Taken(TICK, TWO + 4), *switch, LEAF + 2, CODE + 6]
+    saved = {TOP - 44: 5, TOP - 40: 3, TOP - 36: 0xFFFFFFFD, OTHER - 4: 0xFFFFFFFD}
+    recovery = recovered({**saved, **frame(OTHER, TWO + 4)}, items, source=source)
+    assert recovery.register(8, "sp")[:2] == (OTHER + 32, Tier.ASSUMED)
+    assert recovery.register(9, "sp")[:2] == (REGISTERS["msp"], Tier.ASSUMED)
+    assert recovery.register(10, "sp")[:2] == (REGISTERS["msp"] - 8, Tier.ASSUMED)
+    assert not recovery.findings
+
+
 def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
     recovery = recovered(frame(OTHER, LEAF + 2, CODE + 7))
     assert recovery.register(3, "r4").value is None
@@ -297,4 +314,5 @@ def test_a_kernel_that_answers_in_the_frames_of_its_threads(level: str, board: s
     found = score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
     assert not found.wrong
     assert found.live.percent(Tier.ASSUMED) > 35
+    assert found.sp.percent(Tier.ASSUMED) > 70
     assert found.lr.percent(Tier.ASSUMED) > 65

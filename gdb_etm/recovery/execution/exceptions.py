@@ -20,12 +20,16 @@ from gdb_etm.recovery.execution.stacking import Stacking
 from gdb_etm.recovery.functions.calls import ALIGNED
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, CallMatcher, EntryKey, OpenCall
-from gdb_etm.recovery.lift.operations import LR, PSP, SP, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.lift.operations import CONTROL, FPCA, HANDLER, LR, PSP, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Waiting
+from gdb_etm.recovery.ssa.exception_frames import goes_on as after_request
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import Wait
+
+# What a handler does not change that may leave results in a frame.
+_MODE = (HANDLER, FPCA)
 
 
 class Suspended(NamedTuple):
@@ -52,11 +56,18 @@ class _Entry(NamedTuple):
     activation: int
     function: int
     entries: List[EntryKey]
+    # Variable of the bit that is 1 if its frame is on PSP; None on A-profile.
+    process: Optional[int]
 
 
 def _suspended(entry: _Entry) -> Suspended:
     # SP is the first of the slots that are kept.
     return Suspended(entry.number, entry.activation, entry.stack, entry.kept[0])
+
+
+def _may_go_on(entry: _Entry, address: Optional[int]) -> bool:
+    # Whether what was left may go on at an address.
+    return None in (entry.address, address) or address in after_request(entry.address or 0, not entry.keeps_all)
 
 
 class TraceExceptions:
@@ -106,7 +117,7 @@ class TraceExceptions:
             calls.align_frame()
         kept = self._values(current)
         now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
-        entry = _Entry(ssa.number, event.return_address, not is_request(event), kept, *now)
+        entry = _Entry(ssa.number, event.return_address, not is_request(event), kept, *now, None)
         calls.enter()
         calls.entries = []
         self._open.append(entry)
@@ -118,7 +129,9 @@ class TraceExceptions:
                 current, tuple([slot for slot in slots if slot < TEMPORARY]) if len(slots) > 1 else ()
             )
         if self._m_profile:
-            self._left[index] = entry, self._semantics.push(event, current, stacking)
+            pushed = self._semantics.push(event, current, stacking)
+            self._open[-1] = entry = entry._replace(process=pushed.process)
+            self._left[index] = entry, pushed
         else:
             self._semantics.forget(current, (SP, LR))
         self._put_all(current)
@@ -143,7 +156,7 @@ class TraceExceptions:
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         if entry is None and left is not None:
             entry, kind = self._left[left][0], THREAD
-        if entry is not None and None not in (entry.address, goes_on) and entry.address != goes_on:
+        if entry is not None and not _may_go_on(entry, goes_on):
             # Its frame was changed, or it is another one.
             entry = None
         resumption = None
@@ -168,12 +181,19 @@ class TraceExceptions:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
                 calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
-            slots = calls.slots + self._pushed if entry.keeps_all and self._m_profile else calls.slots
+            # What is in a frame may be changed, but the same stack goes on in the same mode.
+            slots = calls.slots
+            if self._m_profile:
+                slots += self._pushed if entry.keeps_all else _MODE
+            if resumption is not None and entry.process is not None:
+                known = Assumption(kind, CONTROL, entry.process, resumption.process, entry.number, ssa.number)
+                calls.assumptions += [known] if known.before != known.after else []
             popped = list(current)
             for slot, variable in resumption.floats.items() if resumption is not None else ():
                 # Where the frame has none, they are what the handlers have left.
                 popped[slot] = variable
-            calls.assume(entry.number, slots, entry.kept, popped, kind)
+            kept = dict(zip(calls.slots + self._pushed, entry.kept))
+            calls.assume(entry.number, slots, [kept[slot] for slot in slots], popped, kind)
         self._put_all(current)
         return resumption
 
