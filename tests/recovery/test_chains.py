@@ -76,7 +76,10 @@ class Threads:
             found = [Successor(one, SOMEWHERE) for one in later if self.residences[one].address == at]
             return found + [Successor(None, frame) for frame in frames.at(at)]
 
-        return ChainSearch(self.residences, followers, frames, len(self.residences) - 1).successors()
+        search = ChainSearch(self.residences, followers, frames, len(self.residences) - 1)
+        known = search.successors()
+        assert all(self.truth[number] in after for number, after in known.items() if number in self.truth)
+        return {number: after.pop() for number, after in known.items() if len(after) == 1}
 
 
 def _compared(seed: int) -> Tuple[int, int]:

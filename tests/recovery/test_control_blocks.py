@@ -178,9 +178,9 @@ pointer:
 BEGINNING, CHOICE, REST = (0x02, 0x1C), (0x2C, 0x3A), (0x1C, 0x2C)
 
 
-def _handled(*ranges: Tuple[int, int]) -> Tuple[ContextSwitches, List[Part]]:
+def _handled(*ranges: Tuple[int, int], source: str = RTOS) -> Tuple[ContextSwitches, List[Part]]:
     # What a scheduler of a usual form does, and what works it out.
-    history: ExecutionHistory = history_of(built(RTOS), [CODE])
+    history: ExecutionHistory = history_of(built(source), [CODE])
     line = TraceSsa(Rules(), history.program)
     templates = Templates(history.program, True)
     parts: List[Part] = [templates.of_range(CODE + start, CODE + end, Isa.T32, 0)[0] for start, end in ranges]
@@ -195,7 +195,7 @@ def _is_whole(switch: Optional[Switch]) -> bool:
     assert switch.follow(FIRST, words.get, read) == SECOND
     assert switch.follow(THIRD, words.get, read) is None
     assert read[:2] == [FIRST + 8, RAM + 0x8C]
-    return switch[:3] == (CURRENT, 0, 36)
+    return switch[:4] == (CURRENT, 0, 36, 36)
 
 
 def test_what_a_handler_does() -> None:
@@ -225,6 +225,20 @@ def test_a_handler_that_has_not_ended() -> None:
     assert switches.of(parts[:2], True) is None
 
 
+# What a handler saves and loads of s16 to s31 depends on EXC_RETURN, the old one and the new one.
+_EITHER = "    tst r14, #16\n    it eq\n    %s r0!, {s16-s31}\n"
+FLOATING = ".fpu fpv5-sp-d16\n" + RTOS.replace(
+    "    stmdb r0!, {r4", _EITHER % "vstmdbeq" + "    stmdb r0!, {r4"
+).replace("    msr psp, r0", _EITHER % "vldmiaeq" + "    msr control, r14\n    msr psp, r0")
+
+
+def test_a_handler_that_saves_floating_point_registers() -> None:
+    switches, parts = _handled((0x02, 0x26), (0x44, 0x52), (0x26, 0x44), source=FLOATING)
+    switch = switches.of(parts, True)
+    assert switch is not None and switch.follow(FIRST, {FIRST + 8: RAM + 0x80, RAM + 0x8C: SECOND}.get, []) == SECOND
+    assert switch[:4] == (CURRENT, 0, 36, 100)
+
+
 def test_a_handler_that_saves_nothing() -> None:
     switches, parts = _handled(CHOICE, REST)
     assert switches.of(parts, True) is None
@@ -233,7 +247,7 @@ def test_a_handler_that_saves_nothing() -> None:
 def _round(steps: int) -> Switch:
     # A handler that goes so many blocks further.
     loads = (None, None, (0, CURRENT)) + tuple([(2 + index, 4) for index in range(steps)])
-    return Switch(CURRENT, 8, 36, (2 + steps, 0), 2, loads, ())
+    return Switch(CURRENT, 8, 36, 36, (2 + steps, 0), 2, loads, ())
 
 
 def _random_schedule(chance: random.Random) -> Tuple[List[Period], List[int], Dict[int, int], Dict[int, List[int]]]:

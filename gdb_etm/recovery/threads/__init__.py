@@ -3,6 +3,7 @@
 - ``context_switch.py``: what such a handler does: where it saves PSP, and how it finds the next.
 - ``control_blocks.py``: in which block each thread is kept; ``scheduler.py``: what is assumed of these blocks.
 - ``residences.py``: each thread from where it goes on to where it is left; ``chains.py``: which residences may be one
-  thread's; ``matching.py``: which of those that were left goes on where an exception returns.
+  thread's, and ``joined.py``: which are; ``matching.py``: which of those that were left goes on where an exception
+  returns.
 - ``saved_contexts.py``: registers of waiting threads that are in memory still.
 """

@@ -70,8 +70,19 @@ class ChainSearch:
         self._frames = frames
         self._last = last
 
-    def successors(self) -> Dict[int, Successor]:
-        """List those that are the same in every way, by residence."""
+    def successors(self) -> Dict[int, Set[Successor]]:
+        """List those of all ways, by residence."""
+        layers = self._search()
+        found: Dict[int, Set[Successor]] = {}
+        alive: Set[_Way] = set(layers[-1]) if layers else set()
+        for distance in range(len(layers) - 1, -1, -1):
+            steps = [step for way in alive for step in layers[distance][way]]
+            found[len(self._residences) - 1 - distance] = {successor for _, successor in steps}
+            alive = {way for way, _ in steps}
+        return found
+
+    def _search(self) -> List[_Layer]:
+        # By residence, newest first: the ways with it, each with those that it makes longer.
         layers: List[_Layer] = []
         ways: List[_Way] = [frozenset()]
         lost = Successor(None, SOMEWHERE)
@@ -88,7 +99,7 @@ class ChainSearch:
                 break
             layers.append(layer)
             ways = list(layer)
-        return _agreed(layers, len(self._residences))
+        return layers
 
     def _older(self, way: _Way, number: int) -> Iterator[Tuple[_Way, Successor]]:
         # The ways with one more residence.
@@ -137,16 +148,3 @@ def _unmet(calls: List[int], demand: Demand) -> Optional[Demand]:
         if not leave_calls(calls, address) and is_return:
             return None
     return ()
-
-
-def _agreed(layers: Sequence[_Layer], count: int) -> Dict[int, Successor]:
-    # From the oldest ways to the newest ones.
-    found: Dict[int, Successor] = {}
-    alive: Set[_Way] = set(layers[-1]) if layers else set()
-    for distance in range(len(layers) - 1, -1, -1):
-        steps = [step for way in alive for step in layers[distance][way]]
-        successors = {successor for _, successor in steps}
-        if len(successors) == 1:
-            found[count - 1 - distance] = successors.pop()
-        alive = {way for way, _ in steps}
-    return found

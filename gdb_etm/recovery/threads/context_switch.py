@@ -8,9 +8,10 @@ through a pointer that is there at the end.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.conditions import ALWAYS, holds
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, LR, MASK, PSP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import FLAGS, Step, Template
@@ -21,6 +22,9 @@ Term = Tuple[int, int]
 _FIXED, _POINTER = 0, 1
 # BITS with this sets bits 1:0 to 0; a stack pointer has none there.
 _ALIGNING = (2, 2, 30)
+
+# EXC_RETURN with a basic frame on PSP, and with an extended one.
+_BASIC, _EXTENDED = 0xFFFFFFFD, 0xFFFFFFED
 
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
@@ -49,8 +53,9 @@ class Switch(NamedTuple):
     current: int
     # Where PSP is in a block.
     member: int
-    # By how much the saved one is lower than PSP.
+    # By how much the saved one is lower than PSP, and the same if the frame has floating-point registers.
     lowered: int
+    extended: int
     # The new pointer.
     chosen: Term
     # The base that is the old pointer.
@@ -100,16 +105,25 @@ class ContextSwitches:
         """
         key = (ended, *[part if isinstance(part, int) else (part[0].address, len(part)) for part in parts])
         if key not in self._known:
-            self._known[key] = _Walk(self._program).follow(parts, ended)
+            self._known[key] = self._work_out(parts, ended)
         return self._known[key]
+
+    def _work_out(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
+        basic = _Walk(self._program, _BASIC).follow(parts, ended)
+        extended = _Walk(self._program, _EXTENDED).follow(parts, ended)
+        if basic is None or extended is None or basic[:2] != extended[:2]:
+            return basic
+        return basic._replace(extended=extended.lowered)
 
 
 class _Walk:
     # Executes a handler with terms instead of values.
 
-    def __init__(self, program: Reader) -> None:
+    def __init__(self, program: Reader, returns: int) -> None:
         self._program = program
-        self._slots: Dict[int, Term] = {}
+        # EXC_RETURN; what matters of it is which frame there is.
+        self._returns = (_FIXED, returns)
+        self._slots: Dict[int, Term] = {LR: self._returns}
         self._memory: Dict[Term, Term] = {}
         self._loads: List[Optional[Term]] = [None, None]
         self._of_load: Dict[Term, int] = {}
@@ -145,6 +159,8 @@ class _Walk:
             self._interrupted.append(dict(self._slots))
         for slot in (0, 1, 2, 3, 12, LR, *FLAGS):
             self._slots[slot] = self._fresh()
+        if what == CHAINED:
+            self._slots[LR] = self._returns
 
     def _fresh(self) -> Term:
         self._loads.append(None)
@@ -158,19 +174,38 @@ class _Walk:
         return self._slots[slot]
 
     def _step(self, template: Template) -> None:
-        certain = template.condition == ALWAYS
+        passes = self._passes(template.condition)
+        self._count += 1
+        if passes is False or CONTROL in template.writes:
+            # A handler is privileged and uses MSP, whatever CONTROL is.
+            return
+        before = {slot: self._slots.get(slot) for slot in template.writes}
         accesses = sum(step[0] in (Op.LOAD, Op.STORE) for step in template.steps)
         index = 0
         for step in template.steps:
-            access = HandlerAccess(self._count, index, accesses)
+            access = HandlerAccess(self._count - 1, index, accesses)
             index += step[0] in (Op.LOAD, Op.STORE)
-            self._do(step, access, certain)
-        if not certain:
-            for written in template.writes:
-                self._slots[written] = self._fresh()
+            self._do(step, access, passes is True)
+        if passes is None:
+            for written, was in before.items():
+                self._slots[written] = self._either(was, self._slots.get(written))
         for written in [one for one in self._slots if one >= TEMPORARY]:
             del self._slots[written]
-        self._count += 1
+
+    def _passes(self, condition: int) -> Optional[bool]:
+        # Whether a condition holds, if the flags are known.
+        flags = [self._get(slot) for slot in FLAGS] if condition != ALWAYS else []
+        each = [(value,) if base == _FIXED else (0, 1) for base, value in flags]
+        bits = [one[0] << 3 | one[1] << 2 | one[2] << 1 | one[3] for one in product(*each) if one]
+        found = {holds(condition, one) for one in bits or (0,)}
+        return found.pop() if len(found) == 1 else None
+
+    def _either(self, one: Optional[Term], other: Optional[Term]) -> Term:
+        # One of two; where both differ by a constant from what was loaded, that is known of it.
+        made = self._fresh()
+        if one is not None and other is not None and one[0] == other[0]:
+            self._loads[made[0]] = self._loads[one[0]]
+        return made
 
     def _do(self, step: Step, access: HandlerAccess, certain: bool) -> None:
         op, outputs, inputs, detail = step
@@ -215,7 +250,7 @@ class _Walk:
                 lowered, loads = -data[1] & MASK, tuple(self._loads)
                 last = self._count - 1
                 found = self._accesses_to(self._way(chosen[0], old), last)
-                return Switch(at[1], member, lowered, chosen, old, loads, found)
+                return Switch(at[1], member, lowered, lowered, chosen, old, loads, found)
         return None
 
     def _way(self, base: int, old: int) -> Set[int]:

@@ -52,7 +52,7 @@ def decide(periods: Sequence[Period], word: Word, frames: Callable[[int], List[i
     :param frames: Gives for a return address where memory has frames with it.
     :param pointers: Finds pointers to them.
     """
-    kinds = {(one.switch.current, one.switch.member, one.switch.lowered) for one in periods if one.switch is not None}
+    kinds = {one.switch[:4] for one in periods if one.switch is not None}
     if len(kinds) != 1:
         return NOTHING
     return _Search(periods, word, frames, pointers, next(iter(kinds))).decide()
@@ -86,13 +86,13 @@ class _Search:
         word: Word,
         frames: Callable[[int], List[int]],
         pointers: Pointers,
-        kind: Tuple[int, int, int],
+        kind: Tuple[int, int, int, int],
     ) -> None:
         self._periods = periods
         self._word = word
         self._frames = frames
         self._pointers = pointers
-        self._current, self._member, self._lowered = kind
+        self._current, self._member, *self._lowered = kind
         # By return address, blocks of threads that may wait at the end.
         self._waiting: Dict[int, Set[int]] = {}
         # By address, blocks of the threads that go on there.
@@ -139,7 +139,7 @@ class _Search:
             return None
         found = self._waiting.get(address)
         if found is None:
-            values = [(frame - self._lowered) & MASK for frame in self._frames(address)]
+            values = {(frame - lowered) & MASK for frame in self._frames(address) for lowered in self._lowered}
             found = {(at - self._member) & MASK for at in self._pointers.to(values)}
             self._waiting[address] = found
         return later | found

@@ -8,12 +8,13 @@ without one is only what a thread has left there.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Waiting, Word, can_search, goes_on
 from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Successor
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
+from gdb_etm.recovery.threads.joined import JoinedResidences
 from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
 
@@ -23,6 +24,13 @@ NEAR = 128
 _SAVED = 128
 # Bytes below the pointer of a stack where frames are taken to be of that stack, too.
 _DEAD = 232
+
+
+class _Kept(NamedTuple):
+    # A block, and where the thread's frame is at the end: without and with floating-point registers.
+    block: int
+    basic: int
+    extended: int
 
 
 class ThreadMatcher:
@@ -38,6 +46,7 @@ class ThreadMatcher:
         self._decided: Decided = NOTHING
         # The exceptions that left threads whose block alone shows what they did afterwards.
         self.by_block: Set[int] = set()
+        self._joined = JoinedResidences(self._residences, {})
 
     def match(
         self, stacks: Sequence[Tuple[int, int]], word: Optional[Word], pointer: Optional[int]
@@ -66,11 +75,24 @@ class ThreadMatcher:
         self._decided = decide(self._tracker.periods(), word, frames.at, pointers)
         if self._decided.blocks:
             plain = {*found.items(), *waiting}
-            found, waiting = self._follow(
-                _Candidates(self._residences, frames, pointers, self._frames_of_blocks(word), own)
-            )
+            blocks = self._frames_of_blocks(word)
+            found, waiting = self._follow(_Candidates(self._residences, frames, pointers, blocks, own))
             self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(waiting) - plain}
+        self._decided = self._decided._replace(blocks=self._blocks(word, pointers))
         return found, waiting
+
+    def _blocks(self, word: Word, pointers: Pointers) -> Tuple[Optional[int], ...]:
+        # Of each residence the block that is known, or that keeps the frame with which its thread waits.
+        found = list(self._decided.blocks or [None] * len(self._residences))
+        switches = [one.switch for one in self._tracker.periods() if one.switch is not None]
+        for number, (last, frame) in self._joined.ends().items() if len({one[:4] for one in switches}) == 1 else ():
+            saved = [frame - lowered for lowered in (switches[0].lowered, switches[0].extended)]
+            keepers = {at - switches[0].member for at in pointers.to(saved)} if frame != SOMEWHERE else set()
+            if frame == SOMEWHERE and last == len(self._residences) - 1 and self._tracker.last_goes_on:
+                keepers = {word(switches[0].current) or 0}
+            if found[number] is None and len(keepers) == 1:
+                found[number] = keepers.pop()
+        return tuple(found) if any(found) else ()
 
     def _before_later(
         self, found: Dict[int, int], at_end: List[Tuple[int, Waiting]]
@@ -87,30 +109,20 @@ class ThreadMatcher:
 
     def _follow(self, candidates: "_Candidates") -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
         # As :meth:`match`.
-        found: Dict[int, int] = {}
-        waiting: List[Tuple[int, Waiting]] = []
         last = len(self._residences) - 1 if self._tracker.last_goes_on else None
         search = ChainSearch(self._residences, candidates.of, candidates.frames, last)
-        for number, after in search.successors().items():
-            left = self._residences[number].left
-            resumed = None if after.residence is None else self._residences[after.residence].resumed
-            if left is not None and resumed is not None:
-                found[resumed] = left
-            elif left is not None and after.frame != SOMEWHERE:
-                waiting.append((left, candidates.waiting[after.frame]))
-        returns = candidates.returns([frame.address for _, frame in waiting])
-        return found, [
-            (left, frame._replace(returns=returns.get(frame.address, frame.returns))) for left, frame in waiting
-        ]
+        self._joined = JoinedResidences(self._residences, search.successors())
+        candidates.find_returns(self._joined.frames)
+        return self._joined.resumed(), self._joined.waiting(candidates.waiting)
 
-    def _frames_of_blocks(self, word: Word) -> List[Optional[Tuple[int, int]]]:
-        # Of each residence the thread's block and its frame at the end, if known.
+    def _frames_of_blocks(self, word: Word) -> List[Optional[_Kept]]:
+        # Of each residence what its block keeps, if that is known.
         switch = next(one.switch for one in self._tracker.periods() if one.switch is not None)
-        found: List[Optional[Tuple[int, int]]] = []
+        found: List[Optional[_Kept]] = []
         for block in self._decided.blocks:
             saved = None if block is None else word((block + switch.member) & MASK)
-            known = block is not None and saved is not None
-            found.append((block or 0, ((saved or 0) + switch.lowered) & MASK) if known else None)
+            frames = [((saved or 0) + lowered) & MASK for lowered in (switch.lowered, switch.extended)]
+            found.append(None if block is None or saved is None else _Kept(block, frames[0], frames[1]))
         return found
 
     def handled(self) -> Iterator[Tuple[Optional[int], int, int, Handled]]:
@@ -156,7 +168,7 @@ class _Candidates:
         residences: Sequence[Residence],
         frames: Optional[ExceptionFrames],
         pointers: Optional[Pointers],
-        blocks: Sequence[Optional[Tuple[int, int]]],
+        blocks: Sequence[Optional[_Kept]],
         running: Optional[int],
     ) -> None:
         self._residences = residences
@@ -193,7 +205,7 @@ class _Candidates:
         found = [Successor(other, SOMEWHERE) for other in after]
         if self.frames is None:
             return found if self._is_rare(one, after) else [*found, Successor(None, SOMEWHERE)]
-        frames = [at for at in self._frames[number] if block is None or at == block[1]]
+        frames = [at for at in self._frames[number] if block is None or at in block[1:]]
         if self._keeps:
             frames = [at for at in frames if at in self._kept]
         elif found and max(frames, default=0) - min(frames, default=0) <= NEAR:
@@ -201,12 +213,12 @@ class _Candidates:
             frames = []
         return found + [Successor(None, at) for at in frames]
 
-    def returns(self, frames: Sequence[int]) -> Dict[int, int]:
+    def find_returns(self, frames: AbstractSet[int]) -> None:
         """Read EXC_RETURN of several threads from their saved contexts.
 
         It is the same distance above what a pointer to each of them leads to.
 
-        :returns: By the address of a frame.
+        :param frames: Addresses of frames.
         """
         found: Dict[int, Dict[int, Set[int]]] = {}
         reader, pointers = self.frames, self._pointers
@@ -217,8 +229,10 @@ class _Candidates:
                     if value is not None:
                         found.setdefault(at - saved, {}).setdefault(frame, set()).add(value)
         same = [values for values in found.values() if len(values) == len(frames)]
-        agreed = {frame: set().union(*[values[frame] for values in same]) for frame in frames if same}
-        return {frame: values.pop() for frame, values in agreed.items() if len(values) == 1}
+        for frame in frames if same else ():
+            agreed = set().union(*[values[frame] for values in same])
+            if len(agreed) == 1:
+                self.waiting[frame] = self.waiting[frame]._replace(returns=agreed.pop())
 
     def _is_rare(self, one: Residence, after: Sequence[int]) -> bool:
         # Whether nobody else is left there, and it returns to more than one call.
