@@ -11,7 +11,7 @@ keeps its justification: a value can be explained, and a contradiction names the
 
 What is asked for in turn is trusted less, and marked: ``exact`` follows from the trace, the program and the halted
 core; ``assumed`` also from the calling convention and call frame information; ``likely`` also from stores of unknown
-address having missed.
+address having written near to what their instructions wrote before.
 
 The stages, each of which knows only those before it:
 

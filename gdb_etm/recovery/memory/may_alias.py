@@ -1,7 +1,9 @@
 """May-alias analysis of stores whose address is unknown.
 
 Such a store is a barrier between two accesses to the same bytes, unless it cannot have reached these.  It is taken to
-miss what only one function writes; and, where guesses are allowed, whatever it was not seen to write at other times.
+miss what only one function writes.  Where guesses are allowed, a store whose instruction was seen to write at other
+times is also taken to miss what is not near to that.  A store that was never seen is a barrier: nothing says what its
+pointer leads to, and lists, pools and threads' stacks are reached by several ways.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 _SCAN = 400
 # Addresses with so many possible values count as unknown.
 _BOUNDED = 1 << 20
-# Bytes of code that are believed to work on the same data.
+# Words that an instruction writes are believed to be in one object if they are no more bytes apart.
 _NEAR = 128
 _NOWHERE = -1
 
@@ -66,7 +68,8 @@ class MayAlias:
         self.guesses: List[Tuple[int, int, int]] = []
         # Addresses that such stores turned out to have.
         self.kills: Dict[int, int] = {}
-        # Words that stores of each address of the program are known to have written at other times.
+        # Words that stores of each address of the program may write, by what they wrote at other times; none of one that
+        # was never seen to.
         self.habits: Dict[int, Set[int]] = {}
 
     def copy(self, cells: Cells) -> "MayAlias":
@@ -127,7 +130,7 @@ class MayAlias:
         return _NOWHERE, False
 
     def _first_guessed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
-        # The same where guesses are allowed; what nothing is known of is passed over without much ado, as it is most.
+        # The same where guesses are allowed; what is guessed to miss is passed over without much ado, as it is most.
         accesses, sites, habits, kills = self._ssa.accesses, self._sites, self.habits, self.kills
         mask, span, root = self._domain.mask, self._domain.span, self._domain.root
         word = byte & ~3
@@ -137,7 +140,7 @@ class MayAlias:
             address = access.address
             if span[root[address]] >= _BOUNDED and mask[address] != MASK and access.size and number not in kills:
                 words = habits.get(sites[number])
-                if words is None or word not in words:
+                if words is not None and word not in words:
                     guessed = True
                     continue
             if self._may_hit(number, byte):
@@ -231,8 +234,10 @@ class MayAlias:
         return known == MASK or self.guessing or self.weighing.may_be(address, starts)
 
     def _is_wild(self, number: int, span: int) -> bool:
-        # Whether nothing is known of a store, so that it is guessed that it misses.
-        return self.guessing and span >= _BOUNDED and number not in self.kills
+        # Whether nothing is known of a store but what its instruction did at other times, by which it is guessed.
+        if not self.guessing or span < _BOUNDED or number in self.kills:
+            return False
+        return self._sites[number] in self.habits
 
     def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
         """List the only words that a store may hit; None without limit."""
@@ -280,33 +285,18 @@ class MayAlias:
             oldest = min([oldest, *between[count - 1 : count]])
         return oldest, constraints
 
-    def learn_habits(self) -> None:
-        """Remember which words the stores of each instruction have written.
+    def learned(self) -> Dict[int, Set[int]]:
+        """List the words that the stores of each instruction may write.
 
-        One that has never been seen to write may have written what code near to it reaches through pointers.
+        By what they have written: an instruction that wrote several words may write as many more before and after.
         """
         habits: Dict[int, Set[int]] = {}
-        reached: Dict[int, Set[int]] = {}
-        ssa = self._ssa
-        stacks = set(ssa.held[SP])
+        accesses = self._ssa.accesses
         for word, cell in self._cells.words.items():
             for number in cell:
-                access = ssa.accesses[number]
-                where = self._sites[number]
-                if access.store:
-                    habits.setdefault(where, set()).add(word)
-                if ssa.base(access.address) not in stacks:
-                    reached.setdefault(where, set()).add(word)
-        near: Dict[int, Set[int]] = {}
-        for where, words in reached.items():
-            if len(words) > 1:
-                near.setdefault(where // _NEAR, set()).update(words)
-        for number in self.unresolved:
-            where = self._sites[number]
-            if where not in habits:
-                part = where // _NEAR
-                habits[where] = set().union(*[near.get(one, ()) for one in (part - 1, part, part + 1)])
-        self.habits = habits
+                if accesses[number].store:
+                    habits.setdefault(self._sites[number], set()).add(word)
+        return {where: _reach(words) for where, words in habits.items()}
 
     def doubtful(self) -> bool:
         """Check whether a guess contradicts a habit.
@@ -365,3 +355,16 @@ class MayAlias:
             address = self._ssa.accesses[older if older >= 0 else later].address
             return kind, self.object_bounds.object_at(self._domain.bits[address])
         return kind, older if kind == ConstraintKind.OWNED else 0
+
+
+def _reach(words: Set[int]) -> Set[int]:
+    # The words of the objects that some words are in, as far as these tell: an array may go on as far on both sides.
+    found: Set[int] = set()
+    ordered = sorted(words)
+    first = 0
+    for index, word in enumerate(ordered):
+        if index + 1 == len(ordered) or ordered[index + 1] - word > _NEAR:
+            far = word - ordered[first]
+            found.update(range(ordered[first] - far, word + far + 4, 4))
+            first = index + 1
+    return found

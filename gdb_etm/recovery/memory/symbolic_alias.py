@@ -1,14 +1,14 @@
 """Symbolic may-alias: what was pushed on an unknown stack is popped again.
 
 Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
-to an address of another class is a barrier, unless it is known not to reach it.  The stack is taken to
-be in RAM that nobody else writes.
+to an address of another class is a barrier, unless it is known not to reach it.  None is guessed to miss: it may be one
+to the same stack, when its thread is left.  The stack is taken to be in RAM that nobody else writes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Collection, Dict, List, Set, Tuple
+from typing import Dict, List, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP
@@ -19,8 +19,8 @@ _KNOWN = -2
 # Stores that are looked at one by one for a link.
 _SCAN = 256
 
-# The later access, the older one, bits of the first, bits of the other, their number, and whether it is a guess.
-Link = Tuple[int, int, int, int, int, bool]
+# The later access, the older one, bits of the first, bits of the other, and their number.
+Link = Tuple[int, int, int, int, int]
 
 
 class SymbolicAlias:
@@ -51,12 +51,8 @@ class SymbolicAlias:
         """Look for the link of a load again that was taken back."""
         self._linked[number] = 0
 
-    def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
-        """Go through all accesses once and give the links that are new.
-
-        :param guessing: Whether stores to addresses of other classes are taken to miss.
-        :param forbidden: Pairs of accesses that are not linked.
-        """
+    def find(self) -> List[Link]:
+        """Go through all accesses once and give the links that are new."""
         domain = self._ssa.domain
         mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self.stacks()
@@ -82,13 +78,13 @@ class SymbolicAlias:
             if group in stacks:
                 since = newest if of_newest != group else other
                 cells = words.setdefault(group, {})
-                self._touch(number, offset[address], cells, guessing, since, found)
+                self._touch(number, offset[address], cells, since, found)
             if access.store:
                 if of_newest != group or not access.size:
                     other, of_newest = newest, group
                 newest = number
         unlinked = self._ssa.unlinked
-        return [link for link in found if (link[1], link[0]) not in forbidden and (link[1], link[0]) not in unlinked]
+        return [link for link in found if (link[1], link[0]) not in unlinked]
 
     def stacks(self) -> Set[int]:
         """List the classes of stack pointers that are not known."""
@@ -154,7 +150,6 @@ class SymbolicAlias:
         number: int,
         start: int,
         cells: Dict[int, List[Tuple[int, int, int]]],
-        guessing: bool,
         since: int,
         found: List[Link],
     ) -> None:
@@ -174,12 +169,9 @@ class SymbolicAlias:
             return
         for older, low, length in reversed(entries):
             if low <= start and start + size <= low + length:
-                if self._linked[number] and (guessing or older > since):
-                    return
-                certain = older > since or self._is_clear(older, number)
-                if certain or guessing:
+                if older > since or self._is_clear(older, number):
                     if not self._linked[number]:
-                        found.append((number, older, 0, 8 * (start - low), 8 * size, not certain))
+                        found.append((number, older, 0, 8 * (start - low), 8 * size))
                     self._linked[number] = 1
                     return
         entries.append((number, start, size))
@@ -187,6 +179,5 @@ class SymbolicAlias:
 
 def relation_of(ssa: TraceSsa, link: Link) -> Tuple[int, ...]:
     """Give the constraint that says what a link means."""
-    later, older, p, q, n, guessed = link
-    kind = ConstraintKind.GUESS if guessed else ConstraintKind.LINK
-    return (int(kind), ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)
+    later, older, p, q, n = link
+    return (int(ConstraintKind.LINK), ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)

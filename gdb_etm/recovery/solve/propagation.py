@@ -216,7 +216,7 @@ class Propagation:
     def _link_stack(self) -> bool:
         # Links by offset; gives whether there are new ones.
         ssa = self.ssa
-        links = self.symbolic.find(self.memory.may_alias.guessing, self.memory.forbidden)
+        links = self.symbolic.find()
         for link in links:
             ssa.number = ssa.accesses[link[0]].number
             ssa.add(relation_of(ssa, link))

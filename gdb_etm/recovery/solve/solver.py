@@ -63,10 +63,6 @@ def _is_guess(constraint: Constraint) -> bool:
     return constraint[0] == ConstraintKind.GUESS or is_fact and not _ground(constraint)
 
 
-def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
-    return {key: one.get(key, set()) | other.get(key, set()) for key in set(one) | set(other)}
-
-
 class Solver:
     """Solves one segment.
 
@@ -249,12 +245,11 @@ class Solver:
         self.propagation.run()
 
     def likely(self) -> None:
-        """Work out what follows if stores of unknown address miss."""
+        """Work out what follows if stores of unknown address do as before."""
         saved = self.propagation.save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}
-        self.memory.may_alias.learn_habits()
-        habits = self.memory.may_alias.habits
+        habits = self.memory.may_alias.learned()
         for _ in range(_GUESSES):
             may_alias = self.memory.may_alias
             self.memory.guess(kills, habits, forbidden)
@@ -272,10 +267,12 @@ class Solver:
                 forbidden = forbidden if found else forbidden | fresh
                 continue
             found = may_alias.broken()
-            may_alias.learn_habits()
+            # What was seen for the first time by a guess is no ground for another.
+            learned = may_alias.learned()
+            habits = may_alias.habits = {where: words | learned.get(where, set()) for where, words in habits.items()}
             if not found and not may_alias.doubtful():
                 break
-            kills, habits = {**kills, **found}, _united(habits, may_alias.habits)
+            kills = {**kills, **found}
             self.propagation.restore(saved)
         else:
             self.propagation.restore(saved)
