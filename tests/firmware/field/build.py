@@ -40,7 +40,7 @@ SOURCES: Dict[str, Source] = {
     "plant": Source(("plant.c", "exec/exec.c"), "regulate"),
     "logger": Source(("logger.c",), "longest_match"),
     "json": Source(("json.c", "heap.c"), "write_value"),
-    "script": Source(("script.c", "heap.c"), "interpret"),
+    "script": Source(("script.c", "heap.c"), "heap_allocate"),
     "files": Source(("files.c",), "buffer_of"),
     "channel": Source(("channel.c",), "crc32"),
 }
