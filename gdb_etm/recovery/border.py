@@ -7,7 +7,7 @@ A border stands for itself: the newer piece that it was taken from need not be k
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
@@ -45,7 +45,7 @@ class UnresolvedStore(NamedTuple):
     # Bits of the address that are known, and their values.
     bits: int
     # The words that it is taken to write, where it is guessed that it misses all others.
-    habits: Optional[FrozenSet[int]] = None
+    habits: Optional[range] = None
 
     def may_hit(self, byte: int) -> bool:
         """Check whether it may have written a byte."""

@@ -83,10 +83,11 @@ def test_a_store_that_was_never_seen_is_not_guessed_to_miss() -> None:
     assert value(ran, 1, "r0", Rules(limit=Tier.LIKELY)).value is None
 
 
-@pytest.mark.parametrize("seen, guessed", [(X + 8, False), (X + 12, True), (X + 0x200, True)])
-def test_a_store_that_was_seen_is_guessed_to_do_as_before(seen: int, guessed: bool) -> None:
-    # It was seen at two addresses that are 8 bytes apart: their array may go on as far.
-    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + BEFORE % (seen, "adds r2, #8") + FORGET + PUT, ram={DEVICE: P})
+@pytest.mark.parametrize("seen, apart, guessed", [(8, 8, False), (12, 8, True), (512, 8, True), (512, 200, False)])
+def test_a_store_that_was_seen_is_guessed_to_do_as_before(seen: int, apart: int, guessed: bool) -> None:
+    # It was seen at two addresses. Near to each other they are of one array, which may go on as far; or it writes many.
+    again = "adds r2, #%d" % apart
+    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + BEFORE % (X + seen, again) + FORGET + PUT, ram={DEVICE: P})
     assert value(ran, 1, "r0").value is None
     found = value(ran, 1, "r0", Rules(limit=Tier.LIKELY))
     said = "stored at #2, still in RAM at the halt if stores to unknown addresses missed it"

@@ -1,15 +1,15 @@
 """May-alias analysis of stores whose address is unknown.
 
 Such a store is a barrier between two accesses to the same bytes, unless it cannot have reached these.  It is taken to
-miss what only one function writes.  Where guesses are allowed, a store whose instruction was seen to write at other
-times is also taken to miss what is not near to that.  A store that was never seen is a barrier: nothing says what its
-pointer leads to, and lists, pools and threads' stacks are reached by several ways.
+miss what only one function writes.  Where guesses are allowed, a store whose instruction was seen to write one object
+at other times is also taken to miss what is not near to that.  One that was never seen to write is a barrier, and so is
+one that wrote several objects: lists, pools and threads' stacks are reached by several ways.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -68,9 +68,8 @@ class MayAlias:
         self.guesses: List[Tuple[int, int, int]] = []
         # Addresses that such stores turned out to have.
         self.kills: Dict[int, int] = {}
-        # Words that stores of each address of the program may write, by what they wrote at other times; none of one that
-        # was never seen to.
-        self.habits: Dict[int, Set[int]] = {}
+        # Words that stores of each address of the program may write, where what they wrote at other times tells.
+        self.habits: Dict[int, range] = {}
 
     def copy(self, cells: Cells) -> "MayAlias":
         """Copy it, to be changed on its own.
@@ -208,7 +207,7 @@ class MayAlias:
         if not access.size:
             return 1
         low, span = self._domain.interval(access.address)
-        if self._is_wild(number, span) and not self._is_habit(number, byte):
+        if self._is_wild(number, span) and byte & ~3 not in self.habits[self._sites[number]]:
             return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
@@ -239,16 +238,12 @@ class MayAlias:
             return False
         return self._sites[number] in self.habits
 
-    def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
+    def misses_but(self, number: int) -> Optional[range]:
         """List the only words that a store may hit; None without limit."""
         access = self._ssa.accesses[number]
         if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
             return None
-        return frozenset(self.habits.get(self._sites[number], ()))
-
-    def _is_habit(self, number: int, byte: int) -> bool:
-        words = self.habits.get(self._sites[number])
-        return words is not None and byte & ~3 in words
+        return self.habits[self._sites[number]]
 
     @property
     def weighs(self) -> bool:
@@ -285,28 +280,28 @@ class MayAlias:
             oldest = min([oldest, *between[count - 1 : count]])
         return oldest, constraints
 
-    def learned(self) -> Dict[int, Set[int]]:
+    def learned(self) -> Dict[int, range]:
         """List the words that the stores of each instruction may write.
 
-        By what they have written: an instruction that wrote several words may write as many more before and after.
+        That is told by what they have written, of instructions that wrote one object alone.
         """
-        habits: Dict[int, Set[int]] = {}
+        written: Dict[int, Set[int]] = {}
         accesses = self._ssa.accesses
         for word, cell in self._cells.words.items():
             for number in cell:
                 if accesses[number].store:
-                    habits.setdefault(self._sites[number], set()).add(word)
-        return {where: _reach(words) for where, words in habits.items()}
+                    written.setdefault(self._sites[number], set()).add(word)
+        return {where: _reach(words) for where, words in written.items() if _is_one_object(words)}
 
     def doubtful(self) -> bool:
         """Check whether a guess contradicts a habit.
 
-        It does where a store is taken to miss a word that its instruction wrote at other times.
+        It does where a store is taken to miss a word that its instruction may write, by what is known now.
         """
         for source, number, byte in self.guesses:
             low = bisect_left(self.unresolved, source + 1)
             for store in self.unresolved[low : bisect_left(self.unresolved, number)]:
-                if self._is_habit(store, byte) and self._may_hit(store, byte):
+                if self._may_hit(store, byte) == 1:
                     return True
         return False
 
@@ -357,14 +352,12 @@ class MayAlias:
         return kind, older if kind == ConstraintKind.OWNED else 0
 
 
-def _reach(words: Set[int]) -> Set[int]:
-    # The words of the objects that some words are in, as far as these tell: an array may go on as far on both sides.
-    found: Set[int] = set()
+def _is_one_object(words: Set[int]) -> bool:
     ordered = sorted(words)
-    first = 0
-    for index, word in enumerate(ordered):
-        if index + 1 == len(ordered) or ordered[index + 1] - word > _NEAR:
-            far = word - ordered[first]
-            found.update(range(ordered[first] - far, word + far + 4, 4))
-            first = index + 1
-    return found
+    return all(later - older <= _NEAR for older, later in zip(ordered, ordered[1:]))
+
+
+def _reach(words: Set[int]) -> range:
+    # The words of the object that some words are in, as far as these tell: it may go on as far on both sides.
+    low, high = min(words), max(words)
+    return range(low - (high - low), high + (high - low) + 4, 4)

@@ -176,7 +176,7 @@ class StoreForwarding:
         self.news += self._waiting.barriers()
         self._waiting.all_have_news()
 
-    def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
+    def guess(self, kills: Dict[int, int], habits: Dict[int, range], forbidden: Set[Tuple[int, int]]) -> None:
         """Guess from here on that stores of unknown address miss.
 
         :param kills: What was found out of some, as in :class:`MayAlias`.

@@ -63,6 +63,15 @@ def _is_guess(constraint: Constraint) -> bool:
     return constraint[0] == ConstraintKind.GUESS or is_fact and not _ground(constraint)
 
 
+def _widened(habits: Dict[int, range], learned: Dict[int, range]) -> Dict[int, range]:
+    # What was seen for the first time by a guess is no ground for another; it only makes guesses fewer.
+    widened: Dict[int, range] = {}
+    for where, words in habits.items():
+        more = learned.get(where, words)
+        widened[where] = range(min(words.start, more.start), max(words.stop, more.stop), 4)
+    return widened
+
+
 class Solver:
     """Solves one segment.
 
@@ -267,9 +276,7 @@ class Solver:
                 forbidden = forbidden if found else forbidden | fresh
                 continue
             found = may_alias.broken()
-            # What was seen for the first time by a guess is no ground for another.
-            learned = may_alias.learned()
-            habits = may_alias.habits = {where: words | learned.get(where, set()) for where, words in habits.items()}
+            habits = may_alias.habits = _widened(habits, may_alias.learned())
             if not found and not may_alias.doubtful():
                 break
             kills = {**kills, **found}
