@@ -33,6 +33,7 @@ FOREIGN = {"DebugProbe", "Plugin", "Command", "Parameter"}
 BROAD_EXCEPT: Dict[str, str] = {
     "gdb_etm/access/request_handler.py": "whatever a request brings about is answered, and others are served on",
     "gdb_etm/program/elf.py": "what pyelftools may raise is nowhere told",
+    "gdb_etm/session/background.py": "what its thread fails by is raised on the debugger's",
     "gdb_etm/access/watched_probe.py": "what comes out of USB libraries has no common base",
 }
 # Commands of the shell; everybody else returns lines.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Optional, Union
+from typing import ContextManager, Dict, List, Optional, Union
 
 from gdb_etm import capture as waist
 from gdb_etm.api.files import Files, paths
@@ -11,10 +11,10 @@ from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
 from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.history.build import DecoderCache
+from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.session import snapshots
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered
-from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.session import DebugSession
 
 
@@ -76,10 +76,8 @@ class Capture:
         return self._history(self._session.decode(self._record, trace_id))
 
     def _history(self, decoded: Decoded) -> History:
-        def recover(number: int) -> Recovered:
-            found = recovered(self._session, self._record, decoded)
-            found.solve(number, self._session.meter)
-            return found
+        def recover(number: int) -> ContextManager[Recovery]:
+            return recovered(self._session, self._record, decoded).solved(number, self._session.meter)
 
         return History(decoded, self._session.debugger, recover)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CommandError
@@ -12,10 +12,10 @@ from gdb_etm.history.calls import Break, Entry, Interrupt
 from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
+from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Step, Value, Written
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
-from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.views.text import exception_text, gap_text
 
@@ -73,7 +73,9 @@ class History:
     :param recover: Works registers and memory out.
     """
 
-    def __init__(self, decoded: Decoded, debugger: Debugger, recover: Callable[[int], Recovered]) -> None:
+    def __init__(
+        self, decoded: Decoded, debugger: Debugger, recover: Callable[[int], ContextManager[Recovery]]
+    ) -> None:
         self._decoded = decoded
         self._debugger = debugger
         self._recover = recover
@@ -213,8 +215,8 @@ class History:
         :param number: The instruction's; one more than the length of the history is the end.
         :raises CommandError: There is no such instruction, or the setting is off.
         """
-        recovery = self._recovered(number).recovery
-        return {name: recovery.register(number, name) for name in CORE}
+        with self._recovered(number) as recovery:
+            return {name: recovery.register(number, name) for name in CORE}
 
     def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
         """Give the bytes of memory before an instruction, one value for each.
@@ -224,7 +226,8 @@ class History:
         :param size: In bytes.
         :raises CommandError: There is no such instruction, or the setting is off.
         """
-        return self._recovered(number).recovery.memory(number, address, size)
+        with self._recovered(number) as recovery:
+            return recovery.memory(number, address, size)
 
     def why(self, number: int, register: str) -> List[Step]:
         """List the facts that a register's value rests on, nearest first.
@@ -234,7 +237,8 @@ class History:
         :raises CommandError: There is no such instruction or register, or the setting is off.
         """
         name = register_name(register)
-        return self._recovered(number).recovery.why(number, name)
+        with self._recovered(number) as recovery:
+            return recovery.why(number, name)
 
     def writes(self, address: int, size: int) -> Written:
         """List the stores that wrote a piece of memory, newest first.
@@ -245,7 +249,8 @@ class History:
         :param size: In bytes.
         :raises CommandError: There are no instructions, or the setting is off.
         """
-        return self._recovered(len(self) + 1).recovery.writes(address, size)
+        with self._recovered(len(self) + 1) as recovery:
+            return recovery.writes(address, size)
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
@@ -253,7 +258,7 @@ class History:
         found = self._decoded.recovered
         return found.recovery.findings if found is not None else ()
 
-    def _recovered(self, number: int) -> Recovered:
+    def _recovered(self, number: int) -> ContextManager[Recovery]:
         if not 1 <= number <= len(self) + 1:
             raise CommandError("no instruction %d; there are %d" % (number, len(self)))
         return self._recover(number)

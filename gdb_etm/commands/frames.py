@@ -26,21 +26,22 @@ def run_where(session: DebugSession, values: Values) -> Iterable[str]:
 def run_backtrace(session: DebugSession, values: Values) -> Iterable[str]:
     """Print the stack."""
     walked = walk(session)
-    found, news = _arguments(session)
+    found, news, notes = _arguments(session)
     yield from news
     yield from walked.backtrace(values.get(LIMIT), found)
+    yield from notes
 
 
-def _arguments(session: DebugSession) -> Tuple[List[Arguments], List[str]]:
+def _arguments(session: DebugSession) -> Tuple[List[Arguments], List[str], List[str]]:
     # The call stack does not depend on what is worked out; who ended that before gets it without arguments.
     decoded = session.decode(session.look())
     if decoded.recovered is not None and decoded.recovered.is_refused:
-        return [], []
+        return [], [], []
     try:
         at = moment(session, None)
-        return arguments(at), at.news()
+        return arguments(at), at.news(), at.notes()
     except EtmError:
-        return [], []
+        return [], [], []
 
 
 def run_list(session: DebugSession, values: Values) -> Iterable[str]:

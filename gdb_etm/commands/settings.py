@@ -10,6 +10,7 @@ from gdb_etm.commands.declare import Argument, Command, Setting, Values
 from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions
+from gdb_etm.session.background import BACKGROUND
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import THIS_GDB
 from gdb_etm.session.session import DebugSession
@@ -43,8 +44,16 @@ _RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         "recovery-limit",
         "instructions before the end whose values are worked out",
         "a number; unlimited or 0: all.  The newest 50,000 are worked out at the first look, and older ones when they\n"
-        "are asked for, which takes a second for each 10,000.",
+        "are asked for, which takes a second for each 10,000.  Of still older ones a few around the place are.",
         str(MOST),
+    ),
+    Setting(
+        BACKGROUND,
+        "whether values of the past are worked out while the prompt is free",
+        "on: the first answer about a place comes from the instructions around it, and says so; the rest is worked\n"
+        "out while you read and type.  off: a command waits until all is worked out that it may show.",
+        "on",
+        ("on", "off"),
     ),
     Setting(
         "volatile",

@@ -49,6 +49,7 @@ def run_print(session: DebugSession, values: Values) -> Iterator[str]:
     lines = printed(at, "print -- %s %s" % (_format(values), text))
     for index, line in enumerate(marks(lines)):
         yield "%s = %s" % (text, line) if not index else line
+    yield from at.notes()
 
 
 def run_x(session: DebugSession, values: Values) -> Iterator[str]:
@@ -56,6 +57,7 @@ def run_x(session: DebugSession, values: Values) -> Iterator[str]:
     at = moment_of(session, values)
     yield from at.news()
     yield from marks(printed(at, "x%s %s" % (_format(values), values.get(ADDRESS))))
+    yield from at.notes()
 
 
 def _format(values: Values) -> str:
@@ -83,6 +85,7 @@ def run_about(session: DebugSession, values: Values) -> Iterator[str]:
         yield from registers(at, chosen)
     else:
         yield from marks(printed(at, "info " + topic))
+    yield from at.notes()
 
 
 def _topic(text: str) -> str:
@@ -113,11 +116,11 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
 
 def register_at(at: Moment, name: str) -> Value:
     """Give a register at a moment; of xpsr the known flags."""
-    value = at.recovery.register(at.number, name)
+    value = at.answers.register(at.number, name)
     if name != "xpsr" or value.value is not None:
         return value
     for flag, place in _FLAGS:
-        found = at.recovery.register(at.number, flag).value
+        found = at.answers.register(at.number, flag).value
         if found is not None:
             value = value._replace(known=value.known | 1 << place, bits=value.bits | (found & 1) << place)
     return value

@@ -62,12 +62,13 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     part = "" if value.value is not None else flags_text(value) if name == "xpsr" else partial_text(value)
     words = ["%s = %s" % (name, value_text(value)), part, "" if value.value is None else mark(value.tier)]
     yield "%s %s" % (" ".join(word for word in words if word), _before(at))
-    steps = at.recovery.why(at.number, name)
+    steps = at.answers.why(at.number, name)
     # A shell has no settings; what it prints can be cut elsewhere.
     shown = steps if session.places is None else _first(session, steps)
     yield from align([["", *cells] for cells in (_step(at, step) for step in shown)])
     if len(shown) < len(steps):
         yield '[%s; "set etm history-size" sets how many are listed]' % plural(len(steps) - len(shown), "more fact")
+    yield from at.notes()
 
 
 def _before(at: Moment) -> str:

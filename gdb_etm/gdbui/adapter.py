@@ -47,7 +47,9 @@ class _GdbCommand(gdb.Command):
         super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
 
     def invoke(self, text: str, from_tty: bool) -> None:
-        command = self.__command
+        command, background = self.__command, self.__session.background
+        # A script waits for its answers, which begins at a prompt, too.
+        background.is_attended = background.is_attended and from_tty
         _show(self.__session, lambda: command.run(self.__session, parse(command, words_of(command, text))))
 
     def complete(self, text: str, word: Optional[str]) -> List[str]:
@@ -154,9 +156,10 @@ class _SettingPrefix(gdb.Command):
 def _show(session: DebugSession, run: Callable[[], Iterable[str]]) -> None:
     # The one place where errors become GDB's: one line, no traceback.
     try:
-        settle(session)
-        for line in run():
-            gdb.write(line + "\n")
+        with session.background.held():
+            settle(session)
+            for line in run():
+                gdb.write(line + "\n")
     except EtmError as error:
         raise gdb.GdbError(error_text(session, error))
     except gdb.error as error:

@@ -74,6 +74,7 @@ class GdbEvents:
             self._report(check_connection_end)
 
     def _on_prompt(self) -> None:
+        self._session.background.is_attended = True
         self._report(settle)
 
     def _on_exiting(self, event: Any) -> None:
@@ -84,8 +85,9 @@ class GdbEvents:
     ) -> bool:
         # Nobody waits for an event's outcome, so an error is a line of its own; GDB goes on.
         try:
-            for line in react(self._session) or ():
-                gdb.write(line + "\n")
+            with self._session.background.held():
+                for line in react(self._session) or ():
+                    gdb.write(line + "\n")
             return True
         except EtmError as error:
             gdb.write("etm: %s\n" % error_text(self._session, error), gdb.STDERR)

@@ -93,10 +93,12 @@ class ExecutionHistory:
         if self._sums is None:
             lengths = [run.instructions for run in self._runs]
             sums = accumulate(map(lengths.__getitem__, self._order))
-            self._sums = array("Q", [0])
-            self._sums.extend(islice(sums, _SPACING - 1, None, _SPACING))
+            found = array("Q", [0])
+            found.extend(islice(sums, _SPACING - 1, None, _SPACING))
             rest = self._order[len(self._order) // _SPACING * _SPACING :]
-            self._sums.append(self._sums[-1] + sum([lengths[number] for number in rest]))
+            found.append(found[-1] + sum([lengths[number] for number in rest]))
+            # Whole at once: other threads may ask, too.
+            self._sums = found
         return self._sums
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import partial
 from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
@@ -100,6 +101,15 @@ class Recovery:
             return self
         found = self._neighbourhoods.find(number, reach // 2)
         return self._neighbourhoods.make(pieces, number, reach) if found is None else found
+
+    def known(self, number: int) -> Optional[Answers]:
+        """Give who answers about an instruction without any work."""
+        pieces = self._pieces_of(number)
+        if pieces is None:
+            return None
+        if number >= pieces.first and not pieces.pending(number):
+            return self
+        return self._neighbourhoods.find(number, 0)
 
     def extend(self, number: int) -> bool:
         """Work out a part of what an instruction still lacks.
@@ -287,7 +297,7 @@ class Recovery:
             return None
         if not is_m_profile(self.history.source.core):
             return None
-        return points_to(self.history.program, rules.objects, rules.frames, rules.ram, known)
+        return points_to(self.history.program, rules.objects, rules.frames, rules.ram, known, partial(self._tell, 0.0))
 
     def _tell(self, share: float) -> None:
         if self._progress is not None:

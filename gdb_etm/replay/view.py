@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from gdb_etm.history.path import Path
-from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.neighbourhoods import Answers
 from gdb_etm.recovery.values import Tier, Touched, Value
 from gdb_etm.replay.console import Replay
 from gdb_etm.replay.past import Patience
@@ -38,13 +38,13 @@ class PastView:
     Nobody can say beforehand what GDB will ask for, and to work out all of memory takes long: so everything counts as
     there until it was asked for in vain.
 
-    :param recovery: Gives the values.
+    :param answers: Gives the values.
     :param path: The way that execution took.
     """
 
-    def __init__(self, recovery: Recovery, path: Path) -> None:
-        self._recovery = recovery
-        self._stacked = Stacked(path, self._stacked_register, recovery.memory)
+    def __init__(self, answers: Answers, path: Path) -> None:
+        self._answers = answers
+        self._stacked = Stacked(path, self._stacked_register, answers.memory)
         # Whether GDB looks for its way past a handler, for which it is enough to know a part of a status word.
         self.unwinds = False
         self._number = 0
@@ -86,7 +86,7 @@ class PastView:
             halves = [self.register(number, "s%d" % (2 * int(name[1:]) + half)) for half in range(2)]
             low, high = halves
             return None if low is None or high is None else low | high << 32
-        return self._shown(self._recovery.register(self._number, name))
+        return self._shown(self._answers.register(self._number, name))
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory, and take note of what of it is not known."""
@@ -123,7 +123,7 @@ class PastView:
 
     def _status(self, address: int) -> Optional[bytes]:
         # What the bits of a partly known word rest on is not reported: it may be anything that was worked out.
-        limit = self._recovery.rules.limit
+        limit = self._answers.rules.limit
         word = self._stacked.word(self._number, address) if limit <= self._limit else None
         if word is None:
             return None
@@ -131,7 +131,7 @@ class PastView:
         return word.to_bytes(4, "little")
 
     def _stacked_register(self, number: int, name: str) -> Optional[int]:
-        value = self._recovery.register(number, name)
+        value = self._answers.register(number, name)
         return value.value if value.tier <= self._limit else None
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
@@ -160,7 +160,7 @@ class PastView:
         if at not in self._bytes:
             if len(self._bytes) > _BYTES:
                 self._bytes.clear()
-            values = self._recovery.memory(self._number, at, min(size, _SPACE - at))
+            values = self._answers.memory(self._number, at, min(size, _SPACE - at))
             self._bytes.update(enumerate(values, at))
         return self._bytes[at]
 

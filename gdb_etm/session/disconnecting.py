@@ -76,6 +76,7 @@ def leave(session: DebugSession) -> None:
 
     :raises EtmError: The target could not be put back as it was.
     """
+    session.background.stop()
     session.end_second_gdb()
     settle(session)
     connection = session.let_go()

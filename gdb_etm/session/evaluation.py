@@ -13,6 +13,7 @@ from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.neighbourhoods import Answers
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.console import Replay
@@ -59,8 +60,17 @@ class Moment(NamedTuple):
 
     @property
     def recovery(self) -> Recovery:
-        """What is worked out about it."""
+        """What is worked out of its history."""
         return self.known.recovery
+
+    @property
+    def answers(self) -> Answers:
+        """What is worked out about it by now."""
+        return self.recovery.near(self.number)
+
+    def notes(self) -> List[str]:
+        """Say that it is provisional, if it is, as lines."""
+        return self.known.notes(self.number)
 
     def news(self) -> List[str]:
         """Give the findings that were not reported yet, as lines."""
@@ -70,7 +80,7 @@ class Moment(NamedTuple):
 def moment(
     session: DebugSession, at: Optional[int], trace_id: Optional[int] = None, needs_position: bool = True
 ) -> Moment:
-    """Give a moment of the newest capture, solved up to there.
+    """Give a moment of the newest capture, and work it out.
 
     :param at: The number of an instruction, the moment before it; None: where the cursor is.
     :param trace_id: Of the core; None: the one that was looked at last.
@@ -88,7 +98,7 @@ def moment(
         if at is not None and not 1 <= at <= last:
             raise CommandError("--at %d: the instructions are numbered 1 to %d" % (at, last))
         found = Moment(session, record, decoded, known, last + 1 if at is None else at)
-    known.solve(found.number, session.meter)
+    known.look(found.number, session.meter)
     return found
 
 
@@ -128,19 +138,15 @@ class _Viewer:
         history = at.decoded.history
         if at.number <= len(history) and history.instruction(at.number).isa is Isa.A64:
             raise CommandError("values of the past are worked out for 32-bit cores only")
-        first = at.recovery.first(at.number)
-        if at.number < first:
-            words = 'values before instruction {:,} are not worked out ("set etm recovery-limit")'
-            raise CommandError(words.format(first))
-        if at.recovery.register(at.number, "pc").value is None:
+        if at.answers.register(at.number, "pc").value is None:
             raise CommandError('where the capture ends is not known; "etm goto -1" is the last instruction before')
         self._at = at
         layout = _layout(at)
         path = Path(history)
-        self.past = PastView(at.recovery, path)
+        self.past = PastView(at.answers, path)
         self.past.look(at.number, Tier.EXACT)
         if at.number > len(history):
-            path.halted_at = at.recovery.register(at.number, "pc").value
+            path.halted_at = at.answers.register(at.number, "pc").value
 
         def activations() -> Activations:
             return Activations(at.decoded.calls(at.session.debugger.function_at), len(history))

@@ -133,6 +133,8 @@ class Anchor:
                 found = self._memory.read_memory(start, _BLOCK)
             except (AccessError, ConnectError):
                 found = None  # nothing is there, it is kept from debuggers, or the connection has ended
+            if self._is_changed(start, _BLOCK):
+                found = None  # while it was waited for
         self._blocks[number] = found
         return found
 
@@ -206,12 +208,14 @@ def ram_in_use(images: Iterable[MemoryImage], registers: Mapping[str, int]) -> L
 class Anchors:
     """Takes anchors as the core halts and runs on.
 
-    :param debugger: Reads registers and memory.
+    :param debugger: Reads registers.
+    :param memory: Reads memory, whoever asks.
     :param special: Reads registers that the debugger does not give, those besides what it is given the names of.
     """
 
-    def __init__(self, debugger: Debugger, special: Special = lambda known: {}) -> None:
+    def __init__(self, debugger: Debugger, memory: TargetMemory, special: Special = lambda known: {}) -> None:
         self._debugger = debugger
+        self._memory = memory
         self._special = special
         # Of the present halt; None while the core runs.
         self.halt: Optional[Anchor] = None
@@ -226,7 +230,7 @@ class Anchors:
         """Note a halt."""
         self._ran = True
         registers = self._registers()
-        self.halt = Anchor(registers, self._debugger) if registers else None
+        self.halt = Anchor(registers, self._memory) if registers else None
 
     def _registers(self) -> Dict[str, int]:
         registers = dict(self._debugger.registers())
@@ -244,7 +248,7 @@ class Anchors:
         :param images: The program, if the RAM that it uses is to be read before.
         """
         registers = self._registers() if is_tracing and not self._ran else {}
-        begin = Anchor(registers, self._debugger) if registers else None
+        begin = Anchor(registers, self._memory) if registers else None
         for anchor in (begin, self.halt):
             if anchor is not None and images is not None:
                 anchor.keep(ram_in_use(images, anchor.registers))

@@ -57,9 +57,10 @@ def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) ->
     asked = reliance, files
     known = decoded.recovered
     if known is None or known.asked != asked:
-        watch = Watch()
+        session.background.stop()
+        watch = Watch(session.background)
         recovery = recovery_of(record, decoded, files, reliance, watch)
-        decoded.recovered = known = Recovered(recovery, asked, watch)
+        decoded.recovered = known = Recovered(recovery, asked, watch, session.background)
         _drop_old(session.worked_out, decoded)
     return known
 
@@ -88,7 +89,7 @@ class RecoveredVariables:
     def at(self, number: int) -> Dict[str, Optional[int]]:
         """Give the registers before an instruction, None where unknown.
 
-        What would take long is None as well.
+        What would take long is told by its neighbourhood alone.
         """
         values: Dict[str, Optional[int]] = dict(VARIABLES)
         history = self._decoded.history
@@ -98,12 +99,12 @@ class RecoveredVariables:
             return values
         try:
             found = recovered(self._session, self._record, self._decoded)
-            if found.is_long(number) or found.is_refused and found.recovery.pending(number):
+            if found.is_refused and not found.is_final(number):
                 return values
-            found.solve(number, self._session.meter)
+            registers = found.registers(number, _REGISTERS, self._session.meter)
         except (CommandError, Interrupted):
             return values
-        values.update({"etm_" + name: found.recovery.register(number, name).value for name in _REGISTERS})
+        values.update({"etm_" + name: value for name, value in registers.items()})
         return values
 
     def news(self) -> List[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Iterator, List, Optional, Set
+from typing import Dict, Iterable, Iterator, List, Optional, Set
 
+from gdb_etm.recovery.neighbourhoods import REACHES, Neighbourhood
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Written
+from gdb_etm.session.background import Background
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import plural
@@ -15,6 +17,8 @@ from gdb_etm.views.text import plural
 _PARTS = 1000
 # Instructions that are worked out for a value that nobody has asked for; it takes a second for each 10,000.
 _UNASKED = 20000
+# Those that somebody at a prompt waits for.
+_AT_ONCE = 2 * REACHES[0]
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 
@@ -28,27 +32,132 @@ class Recovered:
     :param recovery: It.
     :param asked: The settings and the program that it was made with.
     :param watch: Receives the progress of the work.
+    :param background: Goes on with it.
     """
 
-    def __init__(self, recovery: Recovery, asked: object, watch: Watch) -> None:
+    def __init__(self, recovery: Recovery, asked: object, watch: Watch, background: Background) -> None:
         self.recovery = recovery
         self.asked = asked
         # Whether the user has ended the work before it was done.
         self.is_refused = False
         self._watch = watch
+        self._background = background
+        # What the background works towards.
+        self._aim = 0
         self._told: Set[Finding] = set()
 
-    def is_long(self, number: int) -> bool:
-        """Check whether solving up to an instruction would take long."""
-        return self.recovery.pending(number) > _UNASKED
+    def is_final(self, number: int) -> bool:
+        """Check whether all is known of a moment that will be.
+
+        What the core held at the end is.
+        """
+        recovery = self.recovery
+        if number > len(recovery.history):
+            return True
+        return number >= recovery.first(number) and not recovery.pending(number)
+
+    def waits(self, number: int, most: int = _AT_ONCE) -> bool:
+        """Check whether whoever asks for a moment waits for all.
+
+        :param most: How many instructions a user at a prompt waits for.
+        """
+        if number < self.recovery.first(number):
+            return False
+        return not self._background.is_possible or self.recovery.pending(number) <= most
+
+    def look(self, number: int, meter: Meter) -> None:
+        """Work a moment out; what takes long, in the background.
+
+        :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
+        """
+        if self.waits(number):
+            self.solve(number, meter)
+            return
+        self._glance(number, meter)
+        if self._background.is_possible and not self.is_final(number):
+            self._aim = number
+            if not self._background.works_for(self):
+                self._background.start(self, self._work)
+
+    def registers(self, number: int, names: Iterable[str], meter: Meter) -> Dict[str, Optional[int]]:
+        """Give registers that nobody has asked for; nobody waits long for them.
+
+        :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
+        """
+        if self.waits(number) and self.recovery.pending(number) <= _UNASKED:
+            self.solve(number, meter)
+        else:
+            self._glance(number, meter)
+        near = self.recovery.near(number)
+        return {name: near.register(number, name).value for name in names}
+
+    def _glance(self, number: int, meter: Meter) -> None:
+        # Its neighbourhood, unless more is known already.
+        with self._background.held():
+            with self._task("working out the values around instruction {:,}".format(number), meter):
+                self.recovery.near(number)
+
+    @contextmanager
+    def solved(self, number: int, meter: Meter) -> Iterator[Recovery]:
+        """Work out what leads to an instruction; meanwhile the background stands still.
+
+        :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
+        """
+        with self._background.held():
+            self.solve(number, meter)
+            yield self.recovery
 
     def solve(self, number: int, meter: Meter) -> None:
         """Work out what leads to an instruction, unless that is done already.
 
         :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
         """
-        with self._task(number, meter):
-            self.recovery.register(number, "r0")
+        if self.recovery.pending(number):
+            with self._alone(number, meter):
+                self.recovery.register(number, "r0")
+
+    @contextmanager
+    def _alone(self, number: int, meter: Meter) -> Iterator[None]:
+        # What the background has begun is begun again.
+        goes_on = self._background.works_for(self)
+        self._background.stop()
+        try:
+            pending = plural(self.recovery.pending(number), "instruction")
+            with self._task("working out the values of %s" % pending, meter):
+                yield
+        finally:
+            if goes_on:
+                self._background.start(self, self._work)
+
+    def _work(self) -> None:
+        while self.recovery.extend(self._aim):
+            self._background.tick()
+
+    def notes(self, number: int) -> List[str]:
+        """Say that what is shown of a moment is provisional."""
+        if self.is_final(number):
+            return []
+        near = self.recovery.near(number)
+        size = near.last - near.first + 1 if isinstance(near, Neighbourhood) else 0
+        text = "[provisional: worked out from {} around here".format(plural(size, "instruction"))
+        if number < self.recovery.first(number):
+            text += '; "set etm recovery-limit" leaves out what leads from here to the end'
+        elif self._background.works_for(self):
+            pending = plural(self.recovery.pending(number), "instruction")
+            text += "; {} up to the end are being worked out".format(pending)
+        return [text + "]"]
+
+    @property
+    def status(self) -> str:
+        """Say how much is worked out."""
+        since, last = self.recovery.since, len(self.recovery.history)
+        text = "none is worked out up to the end"
+        if since <= last:
+            text = "worked out from instruction {:,} to {:,}".format(since, last)
+        return "values of the past: %s%s" % (
+            text,
+            ", going on in the background" if self._background.works_for(self) else "",
+        )
 
     def writes(self, address: int, size: int, enough: Optional[int], meter: Meter) -> Written:
         """Find the stores that wrote a piece of memory.
@@ -56,12 +165,11 @@ class Recovered:
         :param enough: How many will do.
         :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
         """
-        with self._task(self.recovery.first(len(self.recovery.history)), meter):
+        with self._alone(self.recovery.first(len(self.recovery.history)), meter):
             return self.recovery.writes(address, size, enough)
 
     @contextmanager
-    def _task(self, number: int, meter: Meter) -> Iterator[None]:
-        what = "working out the values of %s" % plural(self.recovery.pending(number), "instruction")
+    def _task(self, what: str, meter: Meter) -> Iterator[None]:
         with meter.task(what, _PARTS) as task:
             self._watch.begin(task)
             try:
@@ -80,9 +188,13 @@ class Recovered:
 
 
 class Watch:
-    """Where a recovery's progress goes: to the task of the moment."""
+    """Where a recovery's progress goes: to the task of the moment.
 
-    def __init__(self) -> None:
+    :param background: Works on it, too; that has no task.
+    """
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
         self._task: Optional[Task] = None
         self._done = 0
 
@@ -91,7 +203,7 @@ class Watch:
         self._task, self._done = task, 0
 
     def __call__(self, share: float) -> None:
-        if self._task is not None:
+        if not self._background.tick() and self._task is not None:
             now = int(share * _PARTS)
             self._task.advance(now - self._done)
             self._done = now

@@ -12,6 +12,7 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
+from gdb_etm.session.background import BACKGROUND, Background, RelayedMemory
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
@@ -74,7 +75,9 @@ class DebugSession:
         self.second_gdb: Optional[SecondGdb] = None
         # The histories whose registers and memory were worked out, the newest last.
         self.worked_out: List[Decoded] = []
-        self._anchors = Anchors(debugger, self._special)
+        # What goes on with that while the prompt is free.
+        self.background = Background()
+        self._anchors = Anchors(debugger, RelayedMemory(debugger, self.background), self._special)
         # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
@@ -97,6 +100,10 @@ class DebugSession:
         :raises EtmError: The process that uses it does not accept it.
         """
         before, self.settings[name] = self.settings.get(name), value
+        if name == BACKGROUND:
+            self.background.is_wanted = value == "on"
+        if value != before:
+            self.background.stop()
         if name not in RELIED_ON or value == before:
             return
         if self.connection is not None and self.connection.rely(self._reliance()):
@@ -115,6 +122,7 @@ class DebugSession:
 
     def add(self, capture: RawCapture, origin: str, is_live: bool) -> CaptureRecord:
         """Add a capture as the current one; at most 16 are kept."""
+        self.background.stop()
         self._taken += 1
         self.current = CaptureRecord(self._taken, capture, origin, is_live, self._meter)
         self.current.anchored = anchored_of(capture)
@@ -241,7 +249,7 @@ class DebugSession:
         if not self.connection.has_run():
             # GDB moved through the past; the core has not run.
             if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
-                self.captures[-1].anchored.end.stay(self.connection)
+                self.captures[-1].anchored.end.stay(RelayedMemory(self.connection, self.background))
             return
         self._anchors.on_halt()
         self.connection.expect_trace()
@@ -262,6 +270,7 @@ class DebugSession:
 
     def on_resume(self) -> None:
         """Note the core's state: it is about to run."""
+        self.background.stop()
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
             self._anchors.on_resume(self.connection.is_tracing, self.images() if with_memory else None)
@@ -315,6 +324,7 @@ class DebugSession:
 
     def let_go(self) -> Optional[TargetConnection]:
         """Take the connection out of the session; None when there is none."""
+        self.background.stop()
         connection, self.connection = self.connection, None
         self._undrained = False
         self._due = None

@@ -48,6 +48,17 @@ def debugger() -> Debugger:
     return Debugger()
 
 
+def test_what_is_changed_while_it_is_read_is_lost(debugger: Debugger) -> None:
+    # The background waits for it, and the user writes first.
+    class Slow(Debugger):
+        def read_memory(self, address: int, size: int) -> bytes:
+            anchor.change(RAM + 4, 4)
+            return super().read_memory(address, size)
+
+    anchor = Anchor({"pc": 0x100}, Slow())
+    assert anchor.read(RAM, 4) is None and anchor.read(RAM + 0x100, 1) == b"\0"
+
+
 def test_memory_is_read_once_and_kept(debugger: Debugger) -> None:
     anchor = Anchor({"pc": 0x101}, debugger)
     assert anchor.pc == 0x100
@@ -98,7 +109,7 @@ def test_what_the_user_wrote_is_not_what_was_there(debugger: Debugger) -> None:
 
 
 def test_a_run_begins_where_the_buffer_was_empty(debugger: Debugger) -> None:
-    anchors = Anchors(debugger)
+    anchors = Anchors(debugger, debugger)
     anchors.on_halt()
     assert anchors.halt is not None and anchors.take_begin() is None
     anchors.on_resume(False, None)
@@ -119,7 +130,7 @@ def test_a_run_begins_where_the_buffer_was_empty(debugger: Debugger) -> None:
 
 
 def test_what_was_changed_between_runs(debugger: Debugger) -> None:
-    anchors = Anchors(debugger)
+    anchors = Anchors(debugger, debugger)
     anchors.emptied()
     anchors.changed(RAM, 4)
     anchors.touched()
@@ -139,7 +150,7 @@ def test_what_was_changed_between_runs(debugger: Debugger) -> None:
 
 
 def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> None:
-    anchors = Anchors(debugger)
+    anchors = Anchors(debugger, debugger)
     debugger.running = True
     anchors.emptied()
     anchors.on_halt()
@@ -149,7 +160,7 @@ def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> N
 
 
 def test_memory_is_read_at_the_resume_for_both_ends(debugger: Debugger) -> None:
-    anchors = Anchors(debugger)
+    anchors = Anchors(debugger, debugger)
     anchors.on_halt()
     anchors.emptied()
     halt = anchors.halt

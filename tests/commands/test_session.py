@@ -165,6 +165,7 @@ def test_settings_are_those_that_commands_read() -> None:
         "history-size",
         "function-call-history-size",
         "recovery",
+        "recovery-background",
         "recovery-limit",
         "reverse",
         "volatile",

@@ -261,3 +261,18 @@ def test_remembered(tmp_path: Path) -> None:
     first = points_to(program, load_objects([path]), frames, (SRAM,))
     assert points_to(Program(load_elf(path)), load_objects([path]), frames, (SRAM,)) is first
     assert points_to(program, Objects([], [], []), frames, (SRAM,)) is not first
+
+
+def test_an_analysis_can_be_ended(tmp_path: Path) -> None:
+    """Who ends it has lost nothing but it."""
+    analysed(tmp_path, "")
+    path = str(tmp_path / "small.elf")
+
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    given = Program(load_elf(path)), load_objects([path]), load_frames([path]), (SRAM, (1, 2))
+    with pytest.raises(KeyboardInterrupt):
+        points_to(*given, tick=end)
+    assert points_to(*given, known=True) is None
+    assert points_to(*given) is not None and points_to(*given, known=True) is not None

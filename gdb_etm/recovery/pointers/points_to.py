@@ -7,7 +7,7 @@ leaves a function through memory, calls and returns, and is in memory where the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -46,12 +46,21 @@ class PointsTo:
     :param objects: Its objects.
     :param information: Its call frame information.
     :param ram: Pieces of memory that change.
+    :param tick: Called for each function; what it raises ends the analysis.
     """
 
-    def __init__(self, program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        objects: Objects,
+        information: FrameInformation,
+        ram: Sequence[Piece],
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
         self.objects = objects
         self._ram = ram
         self._program = program
+        self._tick = tick
         self._templates = Templates(program, True)
         self._code = FunctionCode(information, program)
         self._lattice = Lattice(objects)
@@ -111,6 +120,7 @@ class PointsTo:
         return found
 
     def _follow(self, bounds: Tuple[int, int]) -> Summary:
+        self._tick()
         flow = PointerFlow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
@@ -203,7 +213,12 @@ class PointsTo:
 
 
 def points_to(
-    program: Program, objects: Objects, information: FrameInformation, ram: Sequence[Piece], known: bool = False
+    program: Program,
+    objects: Objects,
+    information: FrameInformation,
+    ram: Sequence[Piece],
+    known: bool = False,
+    tick: Callable[[], None] = lambda: None,
 ) -> Optional[PointsTo]:
     """Analyse a program, or remember what was found; see :class:`PointsTo`.
 
@@ -217,7 +232,7 @@ def points_to(
             return found
     if known or sum([end - start for start, end in objects.functions]) > _MOST:
         return None
-    made = PointsTo(program, objects, information, ram)
+    made = PointsTo(program, objects, information, ram, tick)
     _KNOWN.append((key, made))
     del _KNOWN[:-_KEPT]
     return made

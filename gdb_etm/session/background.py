@@ -1,0 +1,238 @@
+"""Work that goes on while the prompt is free.
+
+A thread does it, in Python alone.  It works in turns with the debugger's own thread: whoever runs a command takes the
+turn, and the thread waits at its next report of progress until the prompt is free again.  It never calls the debugger;
+what it needs of the target the debugger's thread reads for it.  Nor does it collect garbage, which may be the debugger's
+objects.
+"""
+
+from __future__ import annotations
+
+import atexit
+import signal
+import threading
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Callable, Iterator, List, Optional
+
+from gdb_etm.errors import EtmError
+from gdb_etm.protocols.garbage import garbage_uncollected
+from gdb_etm.session.halt_states import TargetMemory
+
+# The setting that allows it.
+BACKGROUND = "recovery-background"
+# Seconds that the end of the process waits for the thread.
+_FAREWELL = 2.0
+
+# What the debugger's own thread waits for; threads inherit what is blocked.
+_SIGNALS = (signal.SIGINT, signal.SIGCHLD, signal.SIGALRM, signal.SIGWINCH)
+
+# Has the debugger's own thread call something when it is idle.
+Defer = Callable[[Callable[[], None]], None]
+
+
+class Ended(Exception):
+    """The work in the background is not wanted any more."""
+
+
+class Background:
+    """At most one piece of work in the background."""
+
+    def __init__(self) -> None:
+        # None where there is nobody to take turns with.
+        self.defer: Optional[Defer] = None
+        # Whether somebody sits at a prompt; a script waits for its answers.
+        self.is_attended = False
+        # Whether the user wants it.
+        self.is_wanted = True
+        self._turn = threading.Condition()
+        self._worker: Optional[_Worker] = None
+        # How often the debugger's own thread holds the turn, or waits for it.
+        self._holders = 0
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether work can be left to the background."""
+        return self.defer is not None and self.is_attended and self.is_wanted
+
+    def works_for(self, owner: object) -> bool:
+        """Check whether somebody's work is not done."""
+        worker = self._worker
+        return worker is not None and worker.owner is owner and not worker.is_done
+
+    def start(self, owner: object, work: Callable[[], None]) -> None:
+        """Begin work in the place of any other.
+
+        :param owner: Whose it is.
+        :param work: Calls :meth:`tick` often, which ends it by an exception.
+        :raises Exception: What the same owner's work has failed by, once.
+        """
+        before = self._worker
+        self.stop()
+        if before is not None and before.owner is owner and before.failure is not None:
+            raise before.failure
+        worker = _Worker(owner, work, self._await, self._give_turn)
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            with self._turn:
+                self._worker = worker
+            worker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        atexit.unregister(self._leave)
+        atexit.register(self._leave)
+
+    def stop(self) -> None:
+        """End the work, and its thread."""
+        worker = self._worker
+        if worker is None:
+            return
+        with self.held(), self._turn:
+            self._worker = None
+            self._turn.notify_all()
+        worker.join()
+
+    def join(self) -> None:
+        """Wait until the work is done."""
+        worker = self._worker
+        if worker is not None:
+            worker.join()
+
+    def _leave(self) -> None:
+        # The process ends, whatever the thread does.
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.join(_FAREWELL)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the turn: meanwhile the work stands still."""
+        self._holders += 1
+        try:
+            with self._turn:
+                while self._worker is not None and self._worker.has_turn:
+                    self._turn.wait()
+            yield
+        finally:
+            self._holders -= 1
+            with self._turn:
+                self._turn.notify_all()
+
+    def tick(self) -> bool:
+        """Let others have their turn.
+
+        :returns: Whether this is the thread in the background.
+        :raises Ended: In that thread: its work is not wanted any more.
+        """
+        worker = threading.current_thread()
+        if not isinstance(worker, _Worker):
+            return False
+        if self._holders or worker is not self._worker:
+            self._give_turn(worker)
+            self._await(worker)
+        return True
+
+    def on_own_thread(self, call: Callable[[], Any]) -> Any:
+        """Call something on the debugger's own thread.
+
+        :raises Ended: The work is not wanted any more.
+        """
+        worker = threading.current_thread()
+        if not isinstance(worker, _Worker):
+            return call()
+        outcome: List[Any] = []
+        if self.defer is None or worker is not self._worker:
+            raise Ended
+        self._give_turn(worker)
+        self.defer(partial(self._serve, worker, call, outcome))
+        with self._turn:
+            while not outcome and worker is self._worker:
+                self._turn.wait()
+        self._await(worker)
+        if isinstance(outcome[0], Exception):
+            raise outcome[0]
+        return outcome[0]
+
+    def _serve(self, worker: _Worker, call: Callable[[], Any], outcome: List[Any]) -> None:
+        if worker is not self._worker:
+            return
+        try:
+            outcome.append(call())
+        except EtmError as error:
+            # What its frames hold is the debugger's, and stays in this thread.
+            outcome.append(error.with_traceback(None))
+        except KeyboardInterrupt:
+            pass  # it ends the work
+        finally:
+            outcome.append(Ended())
+            with self._turn:
+                self._turn.notify_all()
+
+    def _give_turn(self, worker: _Worker) -> None:
+        with self._turn:
+            worker.has_turn = False
+            self._turn.notify_all()
+
+    def _await(self, worker: _Worker) -> None:
+        with self._turn:
+            while True:
+                if worker is not self._worker:
+                    raise Ended
+                if not self._holders:
+                    worker.has_turn = True
+                    return
+                self._turn.wait()
+
+
+class _Worker(threading.Thread):
+    # Does one piece of work.
+
+    def __init__(
+        self,
+        owner: object,
+        work: Callable[[], None],
+        begin: Callable[[_Worker], None],
+        end: Callable[[_Worker], None],
+    ) -> None:
+        super().__init__(name="gdb_etm background", daemon=True)
+        self.owner = owner
+        # Whether it works now, or waits.
+        self.has_turn = False
+        self.is_done = False
+        self.failure: Optional[Exception] = None
+        self._work = work
+        self._begin = begin
+        self._end = end
+
+    def run(self) -> None:
+        try:
+            self._begin(self)
+            with garbage_uncollected():
+                self._work()
+        except Ended:
+            pass
+        except Exception as error:  # printed here, it would go through the debugger
+            self.failure = error
+        finally:
+            self.is_done = True
+            self._end(self)
+
+
+class RelayedMemory:
+    """The target's memory, read on the debugger's own thread.
+
+    :param memory: It.
+    :param background: Who else asks for it.
+    """
+
+    def __init__(self, memory: TargetMemory, background: Background) -> None:
+        self._memory = memory
+        self._background = background
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the target's memory.
+
+        :raises AccessError: It cannot be read.
+        """
+        found: bytes = self._background.on_own_thread(partial(self._memory.read_memory, address, size))
+        return found
