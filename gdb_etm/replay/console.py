@@ -95,5 +95,5 @@ def _rely(replay: Replay, name: str, words: str) -> List[str]:
         try:
             replay.past.prepare(replay.motion.number)
         except Impatient:
-            return ["interrupted: registers and memory are not worked out here"]
+            return ["interrupted: registers and memory are not all worked out here"]
     return ["%s is %s" % (name, reliance.words[name])]

@@ -9,6 +9,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import SP
+from gdb_etm.recovery.neighbourhoods import REACHES, Answers
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Tier, Touched, Value, no_memory
@@ -20,6 +21,8 @@ from gdb_etm.replay.watching import STORES
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 # Instructions whose values are all worked out at once; it takes up to a second for each ten thousand.
 _AT_ONCE = 30_000
+# More than these are begun with the neighbourhood of a stop.
+_NEAR = 2 * REACHES[0]
 # Where the status register has them (Armv8-M ARM, B3.5).
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 
@@ -217,7 +220,7 @@ class RecoveredPast(FlowPast):
         self._length = path.length
         # What is being worked out.
         self._what = ""
-        # Whether the user knows that older values are not worked out.
+        # Whether the user knows that older values are provisional.
         self._has_reported = False
 
     @property
@@ -244,13 +247,19 @@ class RecoveredPast(FlowPast):
         super().prepare(number)
         if self._reliance.limit is Tier.UNKNOWN or number > self._length:
             return ""
-        self._expect(number)
-        self._recovery.register(number, "r0")
         first = self._recovery.first(number)
+        if number < first or self._recovery.pending(number) > _NEAR:
+            # What is known at once, and stays known if nobody waits for the rest.
+            self._what = "working out the values around instruction {:,}".format(number)
+            self._recovery.near(number)
+        if number >= first:
+            self._expect(number)
+            self._recovery.register(number, "r0")
         if self._has_reported or number >= first:
             return ""
         self._has_reported = True
-        return "registers and memory before instruction {:,} are not worked out ({})".format(first, LIMIT_HINT)
+        what = "registers and memory before instruction {:,} are provisional: worked out from what ran around the place"
+        return "%s (%s)" % (what.format(first), LIMIT_HINT)
 
     def _expect(self, number: int) -> None:
         what = "working out the values of {:,} instructions"
@@ -259,31 +268,34 @@ class RecoveredPast(FlowPast):
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
         known = super().register(number, name)
-        if not self._is_recovered(number):
+        answers = self._answers(number)
+        if answers is None:
             return known
         if name in _THUMB_BIT and known is not None:
-            return self._status(number, known)
+            return self._status(answers, number, known)
         if known is None:
-            value = self._recovery.register(number, name)
+            value = answers.register(number, name)
             known = value.value if value.tier <= self._reliance.limit else None
         return known
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory."""
-        if size == 4 and self._stacked is not None and self._is_recovered(number):
+        answers = self._answers(number)
+        if size == 4 and self._stacked is not None and answers is not None:
             word = self._stacked.word(number, address)
             if word is not None:
                 return word.to_bytes(4, "little")
         known = super().memory(number, address, size)
-        if known is None and self._is_recovered(number):
-            values = self._recovery.memory(number, address, size)
+        if known is None and answers is not None:
+            values = answers.memory(number, address, size)
             found = [value.value for value in values if value.tier <= self._reliance.limit]
             numbers = [value for value in found if value is not None]
             known = bytes(numbers) if len(numbers) == size else None
         return known
 
     def _bytes(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
-        return self._recovery.memory(number, address, size)
+        answers = self._answers(number)
+        return () if answers is None else answers.memory(number, address, size)
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
         """Find what accessed memory; what is loaded from constants nobody follows."""
@@ -294,16 +306,16 @@ class RecoveredPast(FlowPast):
         self._expect(number)
         return self._recovery.touched(number, kind, address, size)
 
-    def _is_recovered(self, number: int) -> bool:
+    def _answers(self, number: int) -> Optional[Answers]:
         # What nobody has waited for is not worked out while GDB asks for a register.
         if self._reliance.limit is Tier.UNKNOWN or number > self._length:
-            return False
-        return number >= self._recovery.first(number) and not self._recovery.pending(number)
+            return None
+        return self._recovery.known(number)
 
-    def _status(self, number: int, known: int) -> int:
+    def _status(self, answers: Answers, number: int, known: int) -> int:
         # The instruction set, with the flags that are known.
         for flag, bit in _FLAGS:
-            value = self._recovery.register(number, flag)
+            value = answers.register(number, flag)
             if value.value is not None and value.tier <= self._reliance.limit:
                 known |= (value.value & 1) << bit
         return known

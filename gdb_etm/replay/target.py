@@ -138,7 +138,7 @@ class Target:
         try:
             text = self.replay.past.prepare(self.motion.number)
         except Impatient:
-            text = "interrupted: registers and memory are not worked out here"
+            text = "interrupted: registers and memory are not all worked out here"
         if text:
             yield console("etm: " + text)
         had, self._has_stack = self._has_stack, self.replay.past.register(self.motion.number, "sp") is not None
