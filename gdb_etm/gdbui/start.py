@@ -30,7 +30,6 @@ def start() -> DebugSession:
     session = DebugSession(debugger, Meter(Terminal().line()))
     session.places = session.locations = places = GdbPlaces(debugger)
     session.progress = _wait
-    session.background.defer = gdb.post_event
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
         register_command(session, command)

@@ -2,8 +2,7 @@
 
 A thread does it, in Python alone.  It works in turns with the debugger's own thread: whoever runs a command takes the
 turn, and the thread waits at its next report of progress until the prompt is free again.  It never calls the debugger;
-what it needs of the target the debugger's thread reads for it.  Nor does it collect garbage, which may be the debugger's
-objects.
+what it needs of the target is read before.  Nor does it collect garbage, which may be the debugger's objects.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ import atexit
 import signal
 import threading
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Callable, Iterator, Optional
 
-from gdb_etm.errors import EtmError
 from gdb_etm.protocols.garbage import garbage_uncollected
-from gdb_etm.session.halt_states import TargetMemory
+from gdb_etm.session.halt_states import NotNow, TargetMemory
 
 # The setting that allows it.
 BACKGROUND = "recovery-background"
@@ -26,9 +23,6 @@ _FAREWELL = 2.0
 
 # What the debugger's own thread waits for; threads inherit what is blocked.
 _SIGNALS = (signal.SIGINT, signal.SIGCHLD, signal.SIGALRM, signal.SIGWINCH)
-
-# Has the debugger's own thread call something when it is idle.
-Defer = Callable[[Callable[[], None]], None]
 
 
 class Ended(Exception):
@@ -39,8 +33,6 @@ class Background:
     """At most one piece of work in the background."""
 
     def __init__(self) -> None:
-        # None where there is nobody to take turns with.
-        self.defer: Optional[Defer] = None
         # Whether somebody sits at a prompt; a script waits for its answers.
         self.is_attended = False
         # Whether the user wants it.
@@ -53,7 +45,7 @@ class Background:
     @property
     def is_possible(self) -> bool:
         """Whether work can be left to the background."""
-        return self.defer is not None and self.is_attended and self.is_wanted
+        return self.is_attended and self.is_wanted
 
     def works_for(self, owner: object) -> bool:
         """Check whether somebody's work is not done."""
@@ -132,42 +124,6 @@ class Background:
             self._await(worker)
         return True
 
-    def on_own_thread(self, call: Callable[[], Any]) -> Any:
-        """Call something on the debugger's own thread.
-
-        :raises Ended: The work is not wanted any more.
-        """
-        worker = threading.current_thread()
-        if not isinstance(worker, _Worker):
-            return call()
-        outcome: List[Any] = []
-        if self.defer is None or worker is not self._worker:
-            raise Ended
-        self._give_turn(worker)
-        self.defer(partial(self._serve, worker, call, outcome))
-        with self._turn:
-            while not outcome and worker is self._worker:
-                self._turn.wait()
-        self._await(worker)
-        if isinstance(outcome[0], Exception):
-            raise outcome[0]
-        return outcome[0]
-
-    def _serve(self, worker: _Worker, call: Callable[[], Any], outcome: List[Any]) -> None:
-        if worker is not self._worker:
-            return
-        try:
-            outcome.append(call())
-        except EtmError as error:
-            # What its frames hold is the debugger's, and stays in this thread.
-            outcome.append(error.with_traceback(None))
-        except KeyboardInterrupt:
-            pass  # it ends the work
-        finally:
-            outcome.append(Ended())
-            with self._turn:
-                self._turn.notify_all()
-
     def _give_turn(self, worker: _Worker) -> None:
         with self._turn:
             worker.has_turn = False
@@ -218,21 +174,21 @@ class _Worker(threading.Thread):
             self._end(self)
 
 
-class RelayedMemory:
-    """The target's memory, read on the debugger's own thread.
+class OwnThreadMemory:
+    """The target's memory, which only the debugger's own thread reads.
 
     :param memory: It.
-    :param background: Who else asks for it.
     """
 
-    def __init__(self, memory: TargetMemory, background: Background) -> None:
+    def __init__(self, memory: TargetMemory) -> None:
         self._memory = memory
-        self._background = background
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the target's memory.
 
+        :raises NotNow: In the background.
         :raises AccessError: It cannot be read.
         """
-        found: bytes = self._background.on_own_thread(partial(self._memory.read_memory, address, size))
-        return found
+        if isinstance(threading.current_thread(), _Worker):
+            raise NotNow("memory is not read in the background", address)
+        return self._memory.read_memory(address, size)

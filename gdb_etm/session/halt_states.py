@@ -77,6 +77,10 @@ class TargetMemory(Protocol):
         """
 
 
+class NotNow(AccessError):
+    """Memory can be read, but not by whoever asks now."""
+
+
 class Anchor:
     """Registers and memory of a core at rest.
 
@@ -131,10 +135,10 @@ class Anchor:
         if not self._is_changed(start, _BLOCK):
             try:
                 found = self._memory.read_memory(start, _BLOCK)
+            except NotNow:
+                return None
             except (AccessError, ConnectError):
                 found = None  # nothing is there, it is kept from debuggers, or the connection has ended
-            if self._is_changed(start, _BLOCK):
-                found = None  # while it was waited for
         self._blocks[number] = found
         return found
 

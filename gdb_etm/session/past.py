@@ -9,6 +9,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.reliance import reliance_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.halt_states import ram_in_use
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
@@ -60,9 +61,18 @@ def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) ->
         session.background.stop()
         watch = Watch(session.background)
         recovery = recovery_of(record, decoded, files, reliance, watch)
-        decoded.recovered = known = Recovered(recovery, asked, watch, session.background)
+        decoded.recovered = known = Recovered(
+            recovery, asked, watch, session.background, partial(_keep_memory, session, record)
+        )
         _drop_old(session.worked_out, decoded)
     return known
+
+
+def _keep_memory(session: DebugSession, record: CaptureRecord) -> None:
+    # The RAM in use at the halt; each block is read once.
+    end = record.anchored.end
+    if end is not None:
+        end.keep(ram_in_use(session.images(), end.registers))
 
 
 def _drop_old(worked_out: List[Decoded], decoded: Decoded) -> None:

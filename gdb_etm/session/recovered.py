@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Dict, Iterable, Iterator, List, Optional, Set
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set
 
 from gdb_etm.recovery.neighbourhoods import REACHES, Neighbourhood
 from gdb_etm.recovery.recovery import Recovery
@@ -33,15 +33,24 @@ class Recovered:
     :param asked: The settings and the program that it was made with.
     :param watch: Receives the progress of the work.
     :param background: Goes on with it.
+    :param prepare: Reads what that needs of the target.
     """
 
-    def __init__(self, recovery: Recovery, asked: object, watch: Watch, background: Background) -> None:
+    def __init__(
+        self,
+        recovery: Recovery,
+        asked: object,
+        watch: Watch,
+        background: Background,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
         self.recovery = recovery
         self.asked = asked
         # Whether the user has ended the work before it was done.
         self.is_refused = False
         self._watch = watch
         self._background = background
+        self._prepare = prepare
         # What the background works towards.
         self._aim = 0
         self._told: Set[Finding] = set()
@@ -77,6 +86,7 @@ class Recovered:
         if self._background.is_possible and not self.is_final(number):
             self._aim = number
             if not self._background.works_for(self):
+                self._prepare()
                 self._background.start(self, self._work)
 
     def registers(self, number: int, names: Iterable[str], meter: Meter) -> Dict[str, Optional[int]]:

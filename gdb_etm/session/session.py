@@ -12,7 +12,7 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
-from gdb_etm.session.background import BACKGROUND, Background, RelayedMemory
+from gdb_etm.session.background import BACKGROUND, Background, OwnThreadMemory
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
@@ -77,7 +77,7 @@ class DebugSession:
         self.worked_out: List[Decoded] = []
         # What goes on with that while the prompt is free.
         self.background = Background()
-        self._anchors = Anchors(debugger, RelayedMemory(debugger, self.background), self._special)
+        self._anchors = Anchors(debugger, OwnThreadMemory(debugger), self._special)
         # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
@@ -249,7 +249,7 @@ class DebugSession:
         if not self.connection.has_run():
             # GDB moved through the past; the core has not run.
             if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
-                self.captures[-1].anchored.end.stay(RelayedMemory(self.connection, self.background))
+                self.captures[-1].anchored.end.stay(OwnThreadMemory(self.connection))
             return
         self._anchors.on_halt()
         self.connection.expect_trace()

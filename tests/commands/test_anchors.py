@@ -48,17 +48,6 @@ def debugger() -> Debugger:
     return Debugger()
 
 
-def test_what_is_changed_while_it_is_read_is_lost(debugger: Debugger) -> None:
-    # The background waits for it, and the user writes first.
-    class Slow(Debugger):
-        def read_memory(self, address: int, size: int) -> bytes:
-            anchor.change(RAM + 4, 4)
-            return super().read_memory(address, size)
-
-    anchor = Anchor({"pc": 0x100}, Slow())
-    assert anchor.read(RAM, 4) is None and anchor.read(RAM + 0x100, 1) == b"\0"
-
-
 def test_memory_is_read_once_and_kept(debugger: Debugger) -> None:
     anchor = Anchor({"pc": 0x101}, debugger)
     assert anchor.pc == 0x100

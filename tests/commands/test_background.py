@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import gc
 import threading
-from queue import Queue
-from typing import Callable, List
+from typing import List
 
 import pytest
 
 from gdb_etm.errors import AccessError
-from gdb_etm.session.background import Background, RelayedMemory
+from gdb_etm.session.background import Background, OwnThreadMemory
+from gdb_etm.session.halt_states import Anchor
 
 SECONDS = 60
 
@@ -62,15 +62,9 @@ class Target:
         return bytes(size)
 
 
-@pytest.fixture(name="queue")
-def fixture_queue() -> "Queue[Callable[[], None]]":
-    return Queue()
-
-
 @pytest.fixture(name="background")
-def fixture_background(queue: "Queue[Callable[[], None]]") -> Background:
+def fixture_background() -> Background:
     background = Background()
-    background.defer = queue.put
     background.is_attended = True
     return background
 
@@ -81,7 +75,6 @@ def test_it_takes_somebody_at_a_prompt(background: Background) -> None:
         setattr(background, name, False)
         assert not background.is_possible
         setattr(background, name, True)
-    assert not Background().is_possible
 
 
 def test_work_stands_still_while_a_command_runs(background: Background) -> None:
@@ -117,61 +110,20 @@ def test_work_that_is_done_leaves_the_turn(background: Background) -> None:
         assert not background.works_for(done)
 
 
-def test_the_target_is_read_on_the_debuggers_own_thread(
-    background: Background, queue: "Queue[Callable[[], None]]"
-) -> None:
-    target, found, failed = Target(), [], []
-    memory = RelayedMemory(target, background)
+def test_the_background_does_not_read_the_target(background: Background) -> None:
+    target = Target()
+    anchor = Anchor({"pc": 0}, OwnThreadMemory(target))
+    assert anchor.read(0x100, 4) == bytes(4)
+    found: List[object] = []
 
     def work() -> None:
-        found.append(memory.read_memory(0, 4))
-        with pytest.raises(AccessError):
-            memory.read_memory(0x2000, 4)
-        failed.append(True)
+        found.extend([anchor.read(0x104, 4), anchor.read(0x200, 4)])
 
     background.start(work, work)
-    queue.get(timeout=SECONDS)()
-    # A command can run while the thread waits for the target.
-    call = queue.get(timeout=SECONDS)
-    with background.held():
-        assert memory.read_memory(8, 1) == b"\0" and found == [bytes(4)]
-    call()
-    background.start(target, lambda: failed.append(False))
-    assert set(target.readers) == {threading.main_thread()} and len(target.readers) == 3
-
-
-def test_who_waits_for_the_target_can_be_ended(background: Background, queue: "Queue[Callable[[], None]]") -> None:
-    target, has_ended = Target(), threading.Event()
-    memory = RelayedMemory(target, background)
-
-    def work() -> None:
-        try:
-            memory.read_memory(0, 4)
-        finally:
-            has_ended.set()
-
-    background.start(work, work)
-    call = queue.get(timeout=SECONDS)
-    background.stop()
-    assert has_ended.wait(SECONDS)
-    call()
-    assert not target.readers
-
-
-def test_ctrl_c_in_a_read_ends_the_work(background: Background, queue: "Queue[Callable[[], None]]") -> None:
-    reached: List[str] = []
-
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    def work() -> None:
-        background.on_own_thread(interrupted)
-        reached.append("after it")
-
-    background.start(work, work)
-    queue.get(timeout=SECONDS)()
-    background.stop()
-    assert not reached and not background.works_for(work)
+    background.join()
+    assert found == [bytes(4), None]
+    # What it was not told is read later.
+    assert anchor.read(0x200, 4) == bytes(4) and set(target.readers) == {threading.main_thread()}
 
 
 def test_what_the_work_failed_by_is_told_once(background: Background) -> None:

@@ -29,7 +29,6 @@ class Shown:
     def __init__(self, folder: Path, most: int = ALL) -> None:
         found = run_of("text-O2", folder)
         self.background = Background()
-        self.background.defer = lambda call: call()
         self.background.is_attended = True
         watch = Watch(self.background)
         rules = Rules(window=PIECE, most=most)
