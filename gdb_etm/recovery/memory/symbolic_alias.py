@@ -36,15 +36,15 @@ class SymbolicAlias:
         self._linked = bytearray(len(ssa.accesses))
         # Stores so far that may have reached a stack with known entries.
         self._risky: List[int] = []
-        # By class, how many of them were looked at, and those that are not in the class.
-        self._others: Dict[int, Tuple[int, List[int]]] = {}
+        # Where runs of them begin that are at offsets of one class, and the classes; _KNOWN for all others.
+        self._runs: Tuple[List[int], List[int]] = ([], [])
 
     def copy(self) -> "SymbolicAlias":
         """Copy it, to be changed on its own."""
         made = SymbolicAlias.__new__(SymbolicAlias)
         made._ssa, made._top = self._ssa, self._top
         made._linked = bytearray(self._linked)
-        made._risky, made._others = [], {}
+        made._risky, made._runs = [], ([], [])
         return made
 
     def relink(self, number: int) -> None:
@@ -57,7 +57,7 @@ class SymbolicAlias:
         mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self.stacks()
         low, high = self._reach(stacks)
-        self._risky, self._others = [], {}
+        self._risky, self._runs = [], ([], [])
         found: List[Link] = []
         words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
         newest = other = -1
@@ -67,7 +67,7 @@ class SymbolicAlias:
             if mask[access.condition] == MASK and not domain.bits[access.condition]:
                 continue
             if access.store and low <= MASK and self._may_reach(access, low, high):
-                self._risky.append(number)
+                self._note(number, access)
             if mask[address] == MASK:
                 if access.store and self._ssa.is_ram(domain.bits[address], access.size):
                     if of_newest != _KNOWN:
@@ -128,22 +128,29 @@ class SymbolicAlias:
         if domain.span[root] == MASK:
             return False
         start, end = self._extent(accesses[number])
-        risky = self._of_others(root)
+        risky, (starts, classes) = self._risky, self._runs
         first, last = bisect_right(risky, older), bisect_left(risky, number)
-        if last - first > _SCAN:
-            return False
-        return not any(self._may_reach(accesses[between], start, end) for between in risky[first:last])
+        run, count = bisect_right(starts, first) - 1, 0
+        while first < last:
+            following = min(last, starts[run + 1]) if run + 1 < len(starts) else last
+            if classes[run] != root:
+                count += following - first
+                if count > _SCAN:
+                    return False
+                if any(self._may_reach(accesses[between], start, end) for between in risky[first:following]):
+                    return False
+            first, run = following, run + 1
+        return True
 
-    def _of_others(self, root: int) -> List[int]:
-        # The risky stores so far that are not at an offset of a class.
-        done, found = self._others.get(root, (0, []))
-        domain, accesses = self._ssa.domain, self._ssa.accesses
-        for number in self._risky[done:]:
-            access = accesses[number]
-            if domain.root[access.address] != root or domain.mask[access.address] == MASK or not access.size:
-                found.append(number)
-        self._others[root] = len(self._risky), found
-        return found
+    def _note(self, number: int, access: MemoryAccess) -> None:
+        # Takes a risky store.
+        domain, (starts, classes) = self._ssa.domain, self._runs
+        is_at_offset = access.size and domain.mask[access.address] != MASK
+        group = domain.root[access.address] if is_at_offset else _KNOWN
+        if not classes or classes[-1] != group:
+            starts.append(len(self._risky))
+            classes.append(group)
+        self._risky.append(number)
 
     def _touch(
         self,
