@@ -157,13 +157,17 @@ class MayAlias:
         grounds = self._grounds(older, later, byte)
         if not grounds:
             return barrier, guessed
-        low, high = bisect_left(self.unresolved, older + 1), bisect_left(self.unresolved, later)
+        # Those before the barrier miss without a ground, unless they are guessed to.
+        low = bisect_left(self.unresolved, older + 1 if self.guessing else barrier)
         ground = 0
-        for number in self.unresolved[low:high]:
-            kind = next((kind for kind, misses in grounds if misses(number, byte)), 0)
-            if not kind and self._may_hit(number, byte):
-                return (barrier, guessed) if guessed else (number, False)
-            ground = max(ground, kind)
+        for number in self.unresolved[low : bisect_left(self.unresolved, later)]:
+            for kind, misses in grounds:
+                if misses(number, byte):
+                    ground = max(ground, kind)
+                    break
+            else:
+                if self._may_hit(number, byte):
+                    return (barrier, guessed) if guessed else (number, False)
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE, False
