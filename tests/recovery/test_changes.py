@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.ssa.features import features_of
@@ -41,6 +42,17 @@ def test_what_is_known_late(between: str) -> None:
     ran = run(HEAD + KEPT + between + GONE, {"r0": Y, "r3": 1, "r4": 0x12345678}, {DEVICE: Y + 0x20})
     assert value(ran, 1, "r4", EXACT)[:2] == (0x12345678, Tier.EXACT)
     assert not wrong(ran, ran.recovery(EXACT))
+
+
+def test_stores_that_become_known_together_are_no_barriers_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    may_hit = MayAlias._may_hit
+    monkeypatch.setattr(MayAlias, "_may_hit", lambda *given: looks.append(given) or may_hit(*given))
+    offsets = range(0, 160, 4)
+    forms = " str r0, [r1, #%d]\n", " ldr r3, [r1, #%d]\n"
+    ran = run(HEAD + "".join([form % offset for form in forms for offset in offsets]), {"r0": 9})
+    assert value(ran, len(ran.history), "r3", EXACT)[:2] == (9, Tier.EXACT)
+    assert len(looks) < len(offsets)
 
 
 def assert_complete(ran: Ran) -> None:
