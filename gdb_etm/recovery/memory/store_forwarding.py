@@ -21,7 +21,6 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
-
 # Accesses looked at between two calls of a progress function.
 _INTERVAL = 1 << 8
 # Why a store is still in memory at the end, by the link's kind.
