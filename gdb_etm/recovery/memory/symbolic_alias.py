@@ -16,6 +16,8 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 _NOT_RAM = -1
 _KNOWN = -2
+# What may change any memory.
+_ANYWHERE = (0, 1 << 33)
 # Stores that are looked at one by one for a link.
 _SCAN = 256
 
@@ -34,17 +36,21 @@ class SymbolicAlias:
         self._top = max([high for _, high in ssa.rules.ram], default=0)
         # Loads that have a link.
         self._linked = bytearray(len(ssa.accesses))
+        # The accesses that matter: number, whether it is a store, address, size.
+        self._left = [(at, one.store, one.address, one.size) for at, one in enumerate(ssa.accesses)]
         # Stores so far that may have reached a stack with known entries.
         self._risky: List[int] = []
         # Where runs of them begin that are at offsets of one class, and the classes; _KNOWN for all others.
         self._runs: Tuple[List[int], List[int]] = ([], [])
+        # From where each of these stores may have written, and how far from there.
+        self._extents: List[Tuple[int, int]] = []
+        self._pointers = {one for slot in (SP, MSP, PSP) for one in ssa.held[slot] if one >= 0}
 
     def copy(self) -> "SymbolicAlias":
         """Copy it, to be changed on its own."""
         made = SymbolicAlias.__new__(SymbolicAlias)
-        made._ssa, made._top = self._ssa, self._top
+        made.__dict__.update(self.__dict__)
         made._linked = bytearray(self._linked)
-        made._risky, made._runs = [], ([], [])
         return made
 
     def relink(self, number: int) -> None:
@@ -53,58 +59,64 @@ class SymbolicAlias:
 
     def find(self) -> List[Link]:
         """Go through all accesses once and give the links that are new."""
-        domain = self._ssa.domain
-        mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self.stacks()
+        if not stacks:
+            return []
+        domain, is_ram = self._ssa.domain, self._ssa.is_ram
+        mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
+        self._drop_settled()
         low, high = self._reach(stacks)
-        self._risky, self._runs = [], ([], [])
+        self._risky, self._runs, self._extents = [], ([], []), []
         found: List[Link] = []
-        words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
+        words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {stack: {} for stack in stacks}
         newest = other = -1
         of_newest = _NOT_RAM
-        for number, access in enumerate(self._ssa.accesses):
-            address = access.address
-            if mask[access.condition] == MASK and not domain.bits[access.condition]:
-                continue
-            if access.store and low <= MASK and self._may_reach(access, low, high):
-                self._note(number, access)
-            if mask[address] == MASK:
-                if access.store and self._ssa.is_ram(domain.bits[address], access.size):
-                    if of_newest != _KNOWN:
-                        other, of_newest = newest, _KNOWN
-                    newest = number
-                continue
-            group = root[address] if access.size else _NOT_RAM
+        for number, store, address, size in self._left:
+            group = _KNOWN if mask[address] == MASK else root[address] if size else _NOT_RAM
+            if store:
+                if low < high:
+                    self._note(number, group if size else _KNOWN, low, high)
+                if group == _KNOWN and not is_ram(bits[address], size):
+                    continue
             if group in stacks:
-                since = newest if of_newest != group else other
-                cells = words.setdefault(group, {})
-                self._touch(number, offset[address], cells, since, found)
-            if access.store:
-                if of_newest != group or not access.size:
+                self._touch(number, offset[address], words[group], newest if of_newest != group else other, found)
+            if store:
+                if of_newest != group or not size:
                     other, of_newest = newest, group
                 newest = number
         unlinked = self._ssa.unlinked
         return [link for link in found if (link[1], link[0]) not in unlinked]
 
+    def _drop_settled(self) -> None:
+        # Loads whose address is known, and accesses that did not run, matter no more.
+        mask, bits, accesses = self._ssa.domain.mask, self._ssa.domain.bits, self._ssa.accesses
+        self._left = [
+            one
+            for one in self._left
+            if (one[1] or mask[one[2]] != MASK)
+            and (bits[accesses[one[0]].condition] or mask[accesses[one[0]].condition] != MASK)
+        ]
+
     def stacks(self) -> Set[int]:
         """List the classes of stack pointers that are not known."""
-        domain, held = self._ssa.domain, self._ssa.held
-        return {
-            domain.root[variable]
-            for slot in (SP, MSP, PSP)
-            for variable in held[slot]
-            if variable >= 0 and domain.mask[variable] != MASK
-        }
+        mask, root = self._ssa.domain.mask, self._ssa.domain.root
+        return {root[variable] for variable in self._pointers if mask[variable] != MASK}
 
     def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
         # Where accesses to stacks with known entries may be.
-        domain = self._ssa.domain
+        domain, top = self._ssa.domain, self._top
+        root, offset, span, lowest = domain.root, domain.offset, domain.span, domain.low
+        bounded = {stack for stack in stacks if span[stack] != MASK}
         low, high = MASK + 1, 0
-        for access in self._ssa.accesses:
-            root = domain.root[access.address]
-            if root in stacks and domain.span[root] != MASK:
-                start, end = self._extent(access)
-                low, high = min(low, start), max(high, end)
+        for _, _, address, size in self._left if bounded else ():
+            group = root[address]
+            if group in bounded:
+                start = (lowest[group] + offset[address]) & MASK
+                if start < low:
+                    low = start
+                end = min(start + span[group] + size, max(top, start + size))
+                if end > high:
+                    high = end
         return low, high
 
     def _extent(self, access: MemoryAccess) -> Tuple[int, int]:
@@ -112,19 +124,10 @@ class SymbolicAlias:
         start, span = self._ssa.domain.interval(access.address)
         return start, min(start + span + access.size, max(self._top, start + access.size))
 
-    def _may_reach(self, access: MemoryAccess, low: int, high: int) -> bool:
-        # Whether an access may be between two addresses.
-        if not access.size:
-            return True
-        start, span = self._ssa.domain.interval(access.address)
-        above = (start - low) & MASK
-        return above < high - low or above + span + access.size > MASK + 1
-
     def _is_clear(self, older: int, number: int) -> bool:
         # Whether no store between two accesses by offset can have reached them.
         domain, accesses = self._ssa.domain, self._ssa.accesses
-        address = accesses[number].address
-        root = domain.root[address]
+        root = domain.root[accesses[number].address]
         if domain.span[root] == MASK:
             return False
         start, end = self._extent(accesses[number])
@@ -137,20 +140,26 @@ class SymbolicAlias:
                 count += following - first
                 if count > _SCAN:
                     return False
-                if any(self._may_reach(accesses[between], start, end) for between in risky[first:following]):
-                    return False
+                for extent in self._extents[first:following]:
+                    if _may_meet(extent, start, end):
+                        return False
             first, run = following, run + 1
         return True
 
-    def _note(self, number: int, access: MemoryAccess) -> None:
-        # Takes a risky store.
-        domain, (starts, classes) = self._ssa.domain, self._runs
-        is_at_offset = access.size and domain.mask[access.address] != MASK
-        group = domain.root[access.address] if is_at_offset else _KNOWN
-        if not classes or classes[-1] != group:
-            starts.append(len(self._risky))
-            classes.append(group)
-        self._risky.append(number)
+    def _note(self, number: int, group: int, low: int, high: int) -> None:
+        # Takes a store if it is risky: if it may be between two addresses.
+        access, domain = self._ssa.accesses[number], self._ssa.domain
+        extent = _ANYWHERE
+        if access.size:
+            start, span = domain.interval(access.address)
+            extent = start, span + access.size
+        if _may_meet(extent, low, high):
+            starts, classes = self._runs
+            if not classes or classes[-1] != group:
+                starts.append(len(self._risky))
+                classes.append(group)
+            self._risky.append(number)
+            self._extents.append(extent)
 
     def _touch(
         self,
@@ -181,7 +190,16 @@ class SymbolicAlias:
                         found.append((number, older, 0, 8 * (start - low), 8 * size))
                     self._linked[number] = 1
                     return
+                # What is between is between an older one and this, too.
+                break
         entries.append((number, start, size))
+
+
+def _may_meet(extent: Tuple[int, int], low: int, high: int) -> bool:
+    # Whether an access, by where it begins and how far it goes, may be between two addresses.
+    start, far = extent
+    above = (start - low) & MASK
+    return above < high - low or above + far > MASK + 1
 
 
 def relation_of(ssa: TraceSsa, link: Link) -> Tuple[int, ...]:
