@@ -110,7 +110,7 @@ def test_frames_of_a_thread_fall_with_it() -> None:
         if number == 4:
             line.number = 7
             calls.tie(5, [calls.activation])
-    assert owned.keeps(0, 1) and owned.is_same(0, 1)
+    assert owned.keeps(0, 1) and owned.frame_of(0) == owned.frame_of(1) == (calls.activation, FUNCTION)
     owned.others = {(5, 6)}
     assert owned.keeps(0, 1)
     owned.others = {(5, 7)}

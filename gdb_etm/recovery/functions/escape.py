@@ -129,6 +129,7 @@ class PrivateAccesses:
         # Threads that are taken to be others than those that were left; as in :attr:`CallMatcher.ties`.
         self.others: Set[Tuple[int, int]] = set()
         self._owners: Dict[int, Owner] = {}
+        self._frame_of: Dict[int, Tuple[int, int]] = {}
         # Functions that do not keep their frames to themselves.
         self.strange: Set[int] = set()
         # Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
@@ -140,8 +141,10 @@ class PrivateAccesses:
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""
         if owner.frame != NO_FRAME:
+            frame = owner.activation, owner.function
             for number in range(first, len(self._ssa.accesses)):
                 self._owners[number] = owner
+                self._frame_of[number] = frame
 
     def located(self) -> int:
         """Count the variables known that say where frames are."""
@@ -178,10 +181,9 @@ class PrivateAccesses:
         owner = self._owners.get(number)
         return owner.function if owner is not None and owner.is_passed else None
 
-    def is_same(self, older: int, later: int) -> bool:
-        """Check whether two accesses are to one frame, by its own function."""
-        one, other = self._owners.get(older), self._owners.get(later)
-        return one is not None and other is not None and one[:2] == other[:2]
+    def frame_of(self, number: int) -> Optional[Tuple[int, int]]:
+        """Give the activation and the function whose frame an access is to."""
+        return self._frame_of.get(number)
 
     def disown(self, number: int) -> Optional[Assumption]:
         """Take a function's frames as shared; gives the assumption that falls.

@@ -8,7 +8,7 @@ went over, and stacks of different threads do not overlap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import List, Sequence, Set, Tuple
+from typing import List, Sequence, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -24,14 +24,24 @@ class DeadStack:
 
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
-        self._bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
+        # By access: which variable of SP was there, by its index; -1 without one, and where the address is made from SP.
+        self._at: List[int] = self._places()
         # By SP's variable: the lowest address of its stack, where its value is known.
-        self._lowest: List[int] = []
+        self._lowest: List[int] = [MASK] * len(ssa.held[SP])
         # The values of SP that it follows from, by variable; -1 where unknown; and how often there were others.
         self._values: List[int] = []
         self._look = 0
         # Whether stores may be taken to miss it: no more after a contradiction, as each costs a round.
         self.holds = True
+
+    def _places(self) -> List[int]:
+        ssa = self._ssa
+        bases = {ssa.base(variable) for variable in ssa.held[SP]}
+        times = ssa.times[SP]
+        return [
+            _UNKNOWN if ssa.base(access.address) in bases else bisect_right(times, access.number) - 1
+            for access in ssa.accesses
+        ]
 
     def look(self) -> int:
         """Find the stacks by what is known of SP.
@@ -81,14 +91,8 @@ class DeadStack:
 
         :param number: Of the access.
         """
-        ssa = self._ssa
-        access = ssa.accesses[number]
-        at = bisect_right(ssa.times[SP], access.number) - 1
-        if at < 0 or at >= len(self._lowest) or not self._lowest[at] <= byte:
+        at = self._at[number]
+        if at < 0 or byte < self._lowest[at]:
             return False
-        variable = ssa.held[SP][at]
-        return (
-            ssa.domain.mask[variable] == MASK
-            and byte < ssa.domain.bits[variable]
-            and ssa.base(access.address) not in self._bases
-        )
+        domain, variable = self._ssa.domain, self._ssa.held[SP][at]
+        return domain.mask[variable] == MASK and byte < domain.bits[variable]

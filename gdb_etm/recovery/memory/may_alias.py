@@ -17,6 +17,7 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.cells import Cells
 from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.grounds import Ground, ground_of, grounds_between, misses_frame_of
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
@@ -62,6 +63,9 @@ class MayAlias:
         self.object_bounds: Optional[ObjectBounds] = None
         # Links that hold for such a reason alone, with the kind of their constraints.
         self.grounds: Dict[Tuple[int, int], int] = {}
+        # By the later access and byte of a link that was looked for: the older access, what was in the way, and how
+        # many objects were known to have stacks.
+        self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
         # Whether stores to unknown addresses are taken to miss.
         self.guessing = False
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
@@ -81,6 +85,7 @@ class MayAlias:
         made._cells, made.weighing = cells, self.weighing.copy()
         made.unresolved, made.grounds, made.guesses = list(self.unresolved), dict(self.grounds), list(self.guesses)
         made.gone, made._far = list(self.gone), set(self._far)
+        made._barriers = {}
         return made
 
     def remove(self, number: int) -> None:
@@ -151,48 +156,54 @@ class MayAlias:
 
         Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
         """
+        low = bisect_left(self.unresolved, older + 1)
+        if low == len(self.unresolved) or self.unresolved[low] >= later:
+            return _NOWHERE, False
+        grounds = self._grounds(older, later)
+        if grounds and not self.guessing:
+            barrier = self._still_blocked(older, later, byte, grounds)
+            if barrier >= 0:
+                return barrier, False
         barrier, guessed = self.first(older, later, byte)
-        if barrier < 0 and not guessed:
-            return barrier, guessed
-        grounds = self._grounds(older, later, byte)
-        if not grounds:
+        if not grounds or barrier < 0 and not guessed:
             return barrier, guessed
         # Those before the barrier miss without a ground, unless they are guessed to.
         low = bisect_left(self.unresolved, older + 1 if self.guessing else barrier)
         ground = 0
         for number in self.unresolved[low : bisect_left(self.unresolved, later)]:
-            for kind, misses in grounds:
-                if misses(number, byte):
-                    ground = max(ground, kind)
-                    break
-            else:
-                if self._may_hit(number, byte):
-                    return (barrier, guessed) if guessed else (number, False)
+            kind = ground_of(number, byte, grounds)
+            ground = max(ground, kind)
+            if not kind and self._may_hit(number, byte):
+                self._barriers[later, byte] = older, number, self._stacked()
+                return (barrier, guessed) if guessed else (number, False)
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE, False
 
-    def _grounds(self, older: int, later: int, byte: int) -> List[Tuple[int, Callable[[int, int], bool]]]:
-        # Why stores between two accesses may be taken to miss a byte.
-        found: List[Tuple[int, Callable[[int, int], bool]]] = []
-        if self.owned.keeps(older, later):
-            found.append((ConstraintKind.OWNED, lambda number, byte: not self._may_own(older, number)))
-            if self.owned.passed(older) is None:
-                return found
-        if self.dead_stack is not None and self.dead_stack.holds:
-            found.append((ConstraintKind.BELOW, self.dead_stack.misses))
-        if self.object_bounds is not None:
-            found.append((ConstraintKind.OUT_OF_REACH, self.object_bounds.misses))
-        return found
+    def _still_blocked(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
+        # The first possible alias, if there was one before; that is no older one now, as knowledge only grows.
+        before = self._barriers.get((later, byte))
+        if before is None or before[0] != older or before[2] != self._stacked():
+            return _NOWHERE
+        unresolved = self.unresolved
+        for at in range(bisect_left(unresolved, before[1]), bisect_left(unresolved, later)):
+            number = unresolved[at]
+            if not ground_of(number, byte, grounds) and self._may_hit(number, byte):
+                self._barriers[later, byte] = older, number, before[2]
+                return number
+        return _NOWHERE
+
+    def _stacked(self) -> int:
+        # In how many objects stacks lie: these are in reach.
+        return 0 if self.object_bounds is None else self.object_bounds.stacked
+
+    def _grounds(self, older: int, later: int) -> List[Ground]:
+        # Why stores between two accesses may be taken to miss what these are to.
+        return grounds_between(older, later, self.owned, self.dead_stack, self.object_bounds)
 
     def _may_own(self, one: int, other: int) -> bool:
         # Whether an access may reach the frame that another one is to.
-        if self.owned.is_same(one, other):
-            return True
-        function = self.owned.passed(one)
-        return function is not None and (
-            self.object_bounds is None or not self.object_bounds.misses_frame(other, function)
-        )
+        return not misses_frame_of(one, self.owned, self.object_bounds)(other, 0)
 
     def ground(self, older: int, later: int) -> int:
         """Give the kind of constraint that links two accesses.

@@ -6,12 +6,15 @@ the address of an object stays within it.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Set
+from typing import Callable, Dict, List, Set, Tuple
 
 from gdb_etm.program.objects import NO_OBJECT
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Where an address is made: from SP, or nobody knows.
+_FROM_SP, _ANYWHERE = -1, -2
 
 
 class ObjectBounds:
@@ -28,13 +31,16 @@ class ObjectBounds:
         self._ssa = ssa
         self._points_to = points_to
         self._where = where
-        self._stack_bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
         # Objects that others reach all the same.
         self.strange: Set[int] = set()
         # Objects that a stack lies in.
         self._stacks: Set[int] = set()
         # Number of the first instruction after those that copy or clear sections.
         self._since = self._find_since(first, last)
+        # Of each access the address of its instruction, _FROM_SP or _ANYWHERE.
+        self._origins: List[int] = self._find_origins()
+        # Whether what is made there misses an object.
+        self._missed: Dict[Tuple[int, int], bool] = {}
 
     def _find_since(self, first: int, last: int) -> int:
         known: Dict[int, bool] = {}
@@ -46,6 +52,18 @@ class ObjectBounds:
                 return number + 1
         return first
 
+    def _find_origins(self) -> List[int]:
+        ssa, since = self._ssa, self._since
+        bases = {ssa.base(variable) for variable in ssa.held[SP]}
+        return [
+            (
+                _ANYWHERE
+                if access.number < since or not access.size
+                else _FROM_SP if ssa.base(access.address) in bases else self._where(access.number)
+            )
+            for access in ssa.accesses
+        ]
+
     def look(self) -> None:
         """Find the objects that stacks lie in, by SP."""
         ssa, objects = self._ssa, self._points_to.objects
@@ -53,6 +71,11 @@ class ObjectBounds:
         for variable in ssa.held[SP]:
             if mask[variable] == MASK:
                 self._stacks.add(objects.at(bits[variable]))
+
+    @property
+    def stacked(self) -> int:
+        """How many objects are known to have stacks in them."""
+        return len(self._stacks)
 
     def object_at(self, byte: int) -> int:
         """Give the number of a byte's object, or NO_OBJECT."""
@@ -63,16 +86,21 @@ class ObjectBounds:
 
         :param number: Of the access.
         """
-        access = self._ssa.accesses[number]
-        if access.number < self._since or not access.size:
-            return False
-        points_to = self._points_to
-        wanted = points_to.objects.at(byte)
+        wanted = self._points_to.objects.at(byte)
         if wanted in self.strange or wanted in self._stacks:
             return False
-        if self._ssa.base(access.address) in self._stack_bases:
-            return wanted != NO_OBJECT and wanted not in points_to.escaped
-        return not points_to.may_reach(self._where(access.number), wanted)
+        origin = self._origins[number]
+        found = self._missed.get((origin, wanted))
+        if found is None:
+            found = self._missed[origin, wanted] = self._misses_object(origin, wanted)
+        return found
+
+    def _misses_object(self, origin: int, wanted: int) -> bool:
+        if origin == _ANYWHERE:
+            return False
+        if origin == _FROM_SP:
+            return wanted != NO_OBJECT and wanted not in self._points_to.escaped
+        return not self._points_to.may_reach(origin, wanted)
 
     def misses_frame(self, number: int, function: int) -> bool:
         """Check whether a store cannot reach a frame that is an argument.

@@ -1,0 +1,60 @@
+"""Worked by hand: how often stores of unknown address are looked at."""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import pytest
+
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.constraints.graph import Premise
+from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.memory.cells import FIRST, Cells
+from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.may_alias import MayAlias
+from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from tests.recovery.small import RAM
+
+_COUNT = 40
+
+
+def test_what_was_passed_over_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Words are loaded, once all stores in their way have turned out to miss them, one after another.
+    ssa = TraceSsa(Rules(), Program([]))
+    odd = [ssa.new(-1, known=1, bits=1) for _ in range(_COUNT)]
+    pointers = [ssa.new(-1) for _ in range(_COUNT)]
+    for pointer in odd + pointers:
+        ssa.store(pointer, ssa.new(-1), 1, ssa.one)
+    may_alias = MayAlias(ssa, Cells(ssa), lambda number: number)
+    may_alias.dead_stack = DeadStack(ssa)
+    looks: List[int] = []
+    may_hit = MayAlias._may_hit
+    monkeypatch.setattr(MayAlias, "_may_hit", lambda *given: looks.append(given[1]) or may_hit(*given))
+    for number, pointer in enumerate(pointers, _COUNT):
+        assert may_alias.first_of_link(FIRST, 2 * _COUNT, RAM) == (number, False)
+        ssa.learn(pointer, MASK, RAM + 4, Premise.GIVEN)
+        may_alias.remove(number)
+    assert may_alias.first_of_link(FIRST, 2 * _COUNT, RAM) == (-1, False)
+    assert len(looks) < 6 * _COUNT
+
+
+def test_a_load_whose_source_is_behind_a_barrier_does_not_look_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The same word of a stack is loaded again and again; where the stack is, nobody knows.
+    ssa = TraceSsa(Rules(), Program([]))
+    top = ssa.new(-1)
+    ssa.put(SP, top)
+    ssa.domain.narrow(top, RAM, 0x1000)
+    for _ in range(_COUNT):
+        ssa.load(top, 4, ssa.one)
+        ssa.store(ssa.new(-1), ssa.new(-1), 4, ssa.one)
+    ssa.load(top, 4, ssa.one)
+    ssa.load(top, 4, ssa.one)
+    alias = SymbolicAlias(ssa)
+    looks: List[Tuple[int, int]] = []
+    is_clear = SymbolicAlias._is_clear
+    monkeypatch.setattr(SymbolicAlias, "_is_clear", lambda *given: looks.append(given[1:]) or is_clear(*given))
+    last = 2 * _COUNT
+    assert alias.find() == [(last + 1, last, 0, 0, 32)]
+    assert len(looks) <= _COUNT
