@@ -297,7 +297,9 @@ class Recovery:
             return None
         if not is_m_profile(self.history.source.core):
             return None
-        return points_to(self.history.program, rules.objects, rules.frames, rules.ram, known, partial(self._tell, 0.0))
+        program, tick = self.history.program, partial(self._tell, 0.0)
+        with garbage_uncollected():
+            return points_to(program, rules.objects, rules.frames, rules.ram, known, tick)
 
     def _tell(self, share: float) -> None:
         if self._progress is not None:

@@ -89,6 +89,10 @@ def _needed(template: Template, flags: int) -> Needed:
     return tuple(reversed(kept)), written, dead
 
 
+# The upper byte of an IT instruction.
+_IT = 0xBF
+
+
 class Templates:
     """All templates of a program, made when they are first asked for.
 
@@ -121,7 +125,10 @@ class Templates:
 
     def it_state(self, address: int, isa: Isa) -> int:
         """Find ITSTATE at an address that may be inside an IT block."""
-        for back in range(2, 18, 2) if isa is Isa.T32 else ():
+        before = self._program.read(address - 16, 16)
+        if isa is not Isa.T32 or len(before) == 16 and _IT not in before[1::2]:
+            return 0
+        for back in range(2, 18, 2):
             code = self._program.read(address - back, 2)
             if len(code) < 2 or not enters_it_block(code[0] | code[1] << 8):
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Set
+from typing import Dict, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import Op
@@ -10,13 +10,35 @@ from gdb_etm.recovery.lift.template import Step
 from gdb_etm.recovery.pointers.provenance import UNKNOWN, Lattice, Provenance, constant, is_constant
 
 
-def result_of(lattice: Lattice, step: Step, read: Sequence[Provenance], constants: Set[int]) -> Provenance:
-    """Give the provenance of an operation's result.
+class Results:
+    """Results of operations, each worked out once.
 
-    :param step: Anything but a load.
-    :param read: Of its operands.
-    :param constants: Gets the constants that are made.
+    :param lattice: Of the program.
     """
+
+    def __init__(self, lattice: Lattice) -> None:
+        self.lattice = lattice
+        # By the operation and the identities of its operands, which the lattice keeps.
+        self._known: Dict[Tuple[int, Tuple[int, ...], Tuple[int, ...]], Tuple[Provenance, Tuple[int, ...]]] = {}
+
+    def of(self, step: Step, read: Sequence[Provenance]) -> Tuple[Provenance, Tuple[int, ...]]:
+        """Give the provenance of a result, and the constant that is made.
+
+        :param step: Anything but a load.
+        :param read: Of its operands; objects that the lattice keeps.
+        """
+        op, _, _, detail = step
+        key = (op, detail, tuple([id(value) for value in read]))
+        found = self._known.get(key)
+        if found is None:
+            constants: Set[int] = set()
+            value = self.lattice.keep(_result_of(self.lattice, step, read, constants))
+            found = self._known[key] = (value, tuple(constants))
+        return found
+
+
+def _result_of(lattice: Lattice, step: Step, read: Sequence[Provenance], constants: Set[int]) -> Provenance:
+    # Gives the provenance of an operation's result; the set gets the constants that are made.
     op, _, _, detail = step
     if op == Op.COPY:
         return read[0]

@@ -16,7 +16,7 @@ from gdb_etm.program.isa import InstructionKind
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.operations import FLAGS, LR, MSP, PSP, SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.pointers.arithmetic import result_of
+from gdb_etm.recovery.pointers.arithmetic import Results
 from gdb_etm.recovery.pointers.blocks import blocks_of
 from gdb_etm.recovery.pointers.provenance import (
     ARGUMENT,
@@ -24,7 +24,6 @@ from gdb_etm.recovery.pointers.provenance import (
     INSIDE,
     NOTHING,
     UNKNOWN,
-    Lattice,
     Provenance,
     constant,
     is_constant,
@@ -54,7 +53,7 @@ class PointerFlow:
     """The dataflow of one function.
 
     :param bounds: Where the function begins and ends.
-    :param lattice: Of the program.
+    :param results: Of operations in the program's lattice.
     :param template: Gives the instruction at an address.
     :param code: Follows the function's code.
     :param read: Reads memory that does not change.
@@ -64,14 +63,15 @@ class PointerFlow:
     def __init__(
         self,
         bounds: Tuple[int, int],
-        lattice: Lattice,
+        results: Results,
         template: Callable[[int], Optional[Template]],
         code: FunctionCode,
         read: Callable[[int, int], Optional[int]],
         summary: Callable[[Optional[int]], Summary],
     ) -> None:
         self._bounds = bounds
-        self._lattice = lattice
+        self._results = results
+        self._lattice = results.lattice
         self._template = template
         self._code = code
         self._read = read
@@ -184,6 +184,8 @@ class PointerFlow:
         if known is None:
             states[address] = dict(state)
             return True
+        if known == state:
+            return False
         join = self._lattice.join
         changed: State = {}
         for slot, other in state.items():
@@ -201,14 +203,18 @@ class PointerFlow:
         self.covered.update((address & ~3, address + size - 1 & ~3))
 
     def _execute(self, template: Template, state: State) -> None:
+        # Flags are not followed, so they are never in a state.
         always = template.condition == ALWAYS
-        before = {} if always else {slot: state.get(slot, UNKNOWN) for slot in template.writes}
+        written = () if always else [slot for slot in template.writes if slot not in _FLAG_SLOTS]
+        before = {slot: state.get(slot, UNKNOWN) for slot in written}
         temporary: State = {}
-        keep = self._lattice.keep
+        constant_of = self._lattice.constant
         for step in template.steps:
             op, outputs, inputs, detail = step
+            if outputs and outputs[0] in _FLAG_SLOTS and op != Op.UNKNOWN:
+                continue
             read = [
-                keep(constant(~slot)) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
+                constant_of(~slot) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
                 for slot in inputs
             ]
             if op == Op.STORE:
@@ -216,16 +222,14 @@ class PointerFlow:
             elif op in (Op.UNKNOWN, Op.CLOBBER):
                 self._let_go(read)
             value = UNKNOWN
-            if outputs and outputs[0] not in _FLAG_SLOTS:
-                is_load = op == Op.LOAD
-                value = (
-                    self._load(template.address, state, read[0], detail[0])
-                    if is_load
-                    else result_of(self._lattice, step, read, self.constants)
-                )
-                value = keep(value)
+            if op == Op.LOAD:
+                value = self._lattice.keep(self._load(template.address, state, read[0], detail[0]))
+            elif outputs:
+                value, made = self._results.of(step, read)
+                self.constants.update(made)
             for slot in outputs:
-                (state if slot < TEMPORARY else temporary)[slot] = value
+                if slot not in _FLAG_SLOTS:
+                    (state if slot < TEMPORARY else temporary)[slot] = value
                 if slot in _STACK_POINTERS and value.frame is None:
                     self._let_go((value,))
         for slot, value in before.items():
@@ -288,13 +292,14 @@ class PointerFlow:
         self._spilled |= lattice.objects_of(data)
         variadic = -_SAVED <= frame < 0 and ARGUMENT - (frame + _SAVED) // _WORD in data.objects
         use = self._use
-        self._use = use._replace(spilled=use.spilled or data.frame is not None, variadic=use.variadic or variadic)
+        if data.frame is not None and not use.spilled or variadic and not use.variadic:
+            self._use = use._replace(spilled=use.spilled or data.frame is not None, variadic=use.variadic or variadic)
 
     def _let_go(self, values: Sequence[Provenance]) -> None:
         for value in values:
             self.escaped |= self._lattice.objects_of(value)
             self.bases |= value.parts
-            if value.frame is not None:
+            if value.frame is not None and not self._use.leaks:
                 self._use = self._use._replace(leaks=True)
 
     def _leave(self, template: Template, state: State, after: List[int]) -> None:
@@ -361,17 +366,20 @@ class PointerFlow:
             given = Given(frozenset([one for one in objects if one >= 0]), arguments, in_frame)
             self.given[function, number] = given.joined(self.given.get((function, number), Given()))
             self._stored.update([one for one in objects if one < 0])
-            use = use._replace(changed=use.changed or in_frame)
+            if in_frame and not use.changed:
+                use = use._replace(changed=True)
         for number in summary.loads:
             value = state.get(number, UNKNOWN)
             self._loaded.update([one for one in value.objects if one < 0])
-            use = use._replace(shown=use.shown or value.frame is not None)
+            if value.frame is not None and not use.shown:
+                use = use._replace(shown=True)
         self._use = use
 
     def _sweep(self) -> None:
         # Of code that cannot be followed all constants leave; its stores may go anywhere.
         state = self._entry()
         self.sites = {}
+        gone: Set[int] = set()
         at, end = self._bounds
         while at < end:
             template = self._template(at)
@@ -379,9 +387,12 @@ class PointerFlow:
                 at += 2
                 continue
             self._execute(template, state)
-            self._let_go([value for value in state.values() if value is not NOTHING])
-            for slot in state:
-                state[slot] = self._lattice.keep(state[slot]._replace(frame=None, other=True))
+            # Of what was let go before nothing is left to do.
+            fresh = [(slot, value) for slot, value in state.items() if id(value) not in gone]
+            self._let_go([value for _, value in fresh if value is not NOTHING])
+            for slot, value in fresh:
+                state[slot] = self._lattice.keep(value._replace(frame=None, other=True))
+                gone.add(id(state[slot]))
             self.sites.pop(template.address, None)
             at += template.size
         self.covered = set()

@@ -15,12 +15,13 @@ from gdb_etm.program.objects import NO_OBJECT, Objects
 from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Template, Templates
+from gdb_etm.recovery.pointers.arithmetic import Results
 from gdb_etm.recovery.pointers.flow import PointerFlow
 from gdb_etm.recovery.pointers.provenance import Lattice, constant
 from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, Given, Site, Summary
 from gdb_etm.recovery.rules import FrameInformation
 
-# Bytes of code that are analysed; it takes about a second for each 25,000.
+# Bytes of code that are analysed; it takes about a second for each 30,000.
 _MOST = 1 << 17
 # Functions that call one another are followed so deep.
 _DEEP = 60
@@ -64,6 +65,7 @@ class PointsTo:
         self._templates = Templates(program, True)
         self._code = FunctionCode(information, program)
         self._lattice = Lattice(objects)
+        self._results = Results(self._lattice)
         self._starts = [start for start, _ in objects.functions]
         self._summaries: Dict[int, Summary] = {}
         # Functions that are being followed, by their first address.
@@ -121,7 +123,7 @@ class PointsTo:
 
     def _follow(self, bounds: Tuple[int, int]) -> Summary:
         self._tick()
-        flow = PointerFlow(bounds, self._lattice, self._template, self._code, self._read, self._summary)
+        flow = PointerFlow(bounds, self._results, self._template, self._code, self._read, self._summary)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
         self._sites[bounds[0]] = flow.sites

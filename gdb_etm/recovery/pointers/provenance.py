@@ -61,6 +61,7 @@ class Lattice:
         self._near: Dict[Tuple[int, int], FrozenSet[int]] = {}
         # One object for each value, and what two of them are joined to, by their identities.
         self._kept: Dict[Provenance, Provenance] = {UNKNOWN: UNKNOWN}
+        self._constants: Dict[int, Provenance] = {}
         self._joined: Dict[Tuple[int, int], Provenance] = {}
 
     def keep(self, value: Provenance) -> Provenance:
@@ -69,6 +70,13 @@ class Lattice:
         Only such objects can be joined.
         """
         return self._kept.setdefault(value, value)
+
+    def constant(self, value: int) -> Provenance:
+        """Give the one object that stands for a constant."""
+        found = self._constants.get(value)
+        if found is None:
+            found = self._constants[value] = self.keep(constant(value))
+        return found
 
     def objects_of(self, value: Provenance) -> FrozenSet[int]:
         """List the objects and arguments to which an address may lead."""
