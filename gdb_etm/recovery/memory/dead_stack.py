@@ -24,7 +24,7 @@ class DeadStack:
 
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
-        # By access: which variable of SP was there, by its index; -1 without one, and where the address is made from SP.
+        # By access: the index of SP's variable then; -1 without one, and where the address is made from SP.
         self._at: List[int] = self._places()
         # By SP's variable: the lowest address of its stack, where its value is known.
         self._lowest: List[int] = [MASK] * len(ssa.held[SP])

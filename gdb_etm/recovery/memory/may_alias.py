@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.functions.escape import PrivateAccesses
-from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import Cells
 from gdb_etm.recovery.memory.dead_stack import DeadStack
 from gdb_etm.recovery.memory.grounds import Ground, ground_of, grounds_between, misses_frame_of

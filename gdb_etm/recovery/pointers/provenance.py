@@ -186,8 +186,8 @@ class Lattice:
         return is_constant(value) and len(value.parts) == 1 and not self._is_pointer(value)
 
     def _is_pointer(self, value: Provenance) -> bool:
-        # Compilers address several objects from one place, which may be outside of all of them.  An argument may as well
-        # be an index.
+        # Compilers address several objects from one place, which may be outside of all of them.  An argument may as
+        # well be an index.
         is_near = self._objects.is_near
         return any([one >= 0 for one in value.objects]) or any([is_near(part, _ANCHORED) for part in value.parts])
 
