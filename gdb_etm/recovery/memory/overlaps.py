@@ -12,7 +12,7 @@ from gdb_etm.recovery.constraints.choice import moved
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Intervals that are taken for those of an index.
 _SMALL = 1 << 16
@@ -54,16 +54,28 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
     :param stores: Numbers of accesses, the newest first.
     :returns: The list, and how many of the stores were looked at.
     """
+    domain, accesses = ssa.domain, ssa.accesses
+    mask, bits = domain.mask, domain.bits
+    there, seen = mask[found.data], bits[found.data]
+    places: Dict[int, List[Tuple[int, int, int]]] = {}
     result: List[Candidate] = []
     covered = 0
     for count, number in enumerate(stores, 1):
-        store = ssa.accesses[number]
-        if not 0 < store.size <= 4:
+        _, _, address, data, size, _ = accesses[number]
+        if not 0 < size <= 4:
             return None, count
+        if size not in places:
+            places[size] = _places(found, size)
+        known, value = mask[address], bits[address]
+        low, span = domain.interval(address)
         hit = 0
-        for distance, part in _places(ssa.domain, store, found):
-            if not _differs(ssa.domain, store.data, found, part & ~covered, 8 * distance):
-                result.append((store.data, part, 8 * distance, number))
+        for byte, part, shift in places[size]:
+            if (byte ^ value) & known or (byte - low) & MASK > span:
+                continue
+            # Some bytes of what was found are not those of the data.
+            differs = moved(bits[data], shift) ^ seen
+            if not differs & moved(mask[data], shift) & there & part & ~covered:
+                result.append((data, part, shift, number))
                 hit |= part
         covered |= hit
         if len(result) > _MOST:
@@ -71,26 +83,14 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
     return result, len(stores)
 
 
-def _places(domain: Domain, store: MemoryAccess, found: Found) -> Iterator[Tuple[int, int]]:
-    # Where a store may have hit: how far above the first byte, and which bits.
-    known, bits = domain.mask[store.address], domain.bits[store.address]
-    low, span = domain.interval(store.address)
-    first = found.address - store.size + 1
-    if (first - low) & MASK > span and (low - first) & MASK > found.address + found.size - 1 - first:
-        return
-    whole = (1 << 8 * store.size) - 1
-    for byte in range(first, found.address + found.size):
-        if not (byte ^ bits) & known and (byte - low) & MASK <= span:
-            distance = byte - found.address
-            part = moved(whole, 8 * distance) & found.wanted
-            if part:
-                yield distance, part
-
-
-def _differs(domain: Domain, data: int, found: Found, part: int, shift: int) -> bool:
-    # Whether some bits of what was found are not those of a store's data.
-    differs = moved(domain.bits[data], shift) ^ domain.bits[found.data]
-    return bool(differs & moved(domain.mask[data], shift) & domain.mask[found.data] & part)
+def _places(found: Found, size: int) -> List[Tuple[int, int, int]]:
+    # Where a store may have hit: its address, which bits of what was found it wrote, how far its data is shifted.
+    whole = (1 << 8 * size) - 1
+    shifts = [
+        (byte, 8 * (byte - found.address)) for byte in range(found.address - size + 1, found.address + found.size)
+    ]
+    hits = [(byte, moved(whole, shift) & found.wanted, shift) for byte, shift in shifts]
+    return [one for one in hits if one[1]]
 
 
 class Weighing:
