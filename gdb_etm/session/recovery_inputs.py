@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import List, Optional, Sequence
+from functools import lru_cache
+from typing import List, Optional, Sequence, Tuple
 
 from gdb_etm.capture import Core
 from gdb_etm.errors import ImageError
@@ -55,15 +57,40 @@ def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> 
     stacks = [anchor.registers.get(name, 0) for anchor in anchors for name in STACK_POINTERS]
     writable = _writable(files)
     ram = regions(writable, stacks, is_m_profile(core))
+    frames, objects = frames_and_objects(files)
     has_aliases = core is not None and bool(_BIT_BAND.search(core.type))
     return Rules(
         ram=tuple(ram),
         bit_band=has_aliases,
-        frames=_frames(files),
-        objects=_objects(files),
+        frames=frames,
+        objects=objects,
         stacks=tuple(writable),
         untouched=anchored.is_whole and anchored.is_untouched,
     )
+
+
+def frames_and_objects(files: Sequence[str]) -> Tuple[Optional[CallFrames], Optional[Objects]]:
+    """Read what files hold, unless they are those that were read last.
+
+    What is found out about a program is kept with its call frame information, from one halt to the next.
+    """
+    return _read(tuple(files), tuple([_version(path) for path in files]))
+
+
+@lru_cache(maxsize=1)
+def _read(
+    files: Tuple[str, ...], versions: Tuple[Tuple[int, ...], ...]
+) -> Tuple[Optional[CallFrames], Optional[Objects]]:
+    return _frames(files), _objects(files)
+
+
+def _version(path: str) -> Tuple[int, ...]:
+    # Another one when a file was written again.
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _writable(files: Sequence[str]) -> List[Piece]:
