@@ -223,8 +223,8 @@ def test_code_not_followed(tmp_path: Path) -> None:
     [
         ("ldr r3, =one; str r0, [r3]", {"one"}, False),
         ("ldr r3, =one; str r0, [r3, #72]", {"after"}, False),
-        # With an index it may be that of the object before, which ends there; or of the next, as an index from 1 on lets
-        # a compiler begin before an array.
+        # With an index it may be that of the object before, which ends there; or of the next, as an index from 1 on
+        # lets a compiler begin before an array.
         ("ldr r3, =array; str r0, [r3, r1]", {"one", "array"}, False),
         ("ldr r3, =array - 4; str r0, [r3, r1, lsl #2]", {"before", "one", "array"}, False),
         ("ldr r3, =array + 64; str r0, [r3, r1]", {"array", "two", "after"}, False),
