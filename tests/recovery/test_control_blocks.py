@@ -239,6 +239,27 @@ def test_a_handler_that_saves_floating_point_registers() -> None:
     assert switch[:4] == (CURRENT, 0, 36, 100)
 
 
+def test_when_a_handler_has_written_the_pointer() -> None:
+    switches, parts = _handled(BEGINNING, CHOICE, (0x1C, 0x20))
+    assert [switches.keeps(parts[:count], CURRENT) for count in range(1, 4)] == [True, False, False]
+    assert switches.keeps(parts, CURRENT + 4)
+
+
+# A store through another pointer may change the word where the new block's address was, which is loaded again.
+RELOADING = RTOS.replace(
+    "    ldr r2, [r2, #8]\n    ldr r2, [r2, #12]",
+    "    mov r4, r2\n    ldr r2, [r4, #8]\n    %s\n    ldr r5, [r4, #8]\n    ldr r5, [r5, #4]",
+)
+
+
+@pytest.mark.parametrize("store, accesses", [("str r6, [r6]", [18, 11, 9, 3]), ("str r6, [r4]", [18, 11, 10, 9, 8, 3])])
+def test_what_a_handler_loads_again(store: str, accesses: List[int]) -> None:
+    switches, parts = _handled(BEGINNING, (0x2C, 0x40), REST, source=RELOADING % store)
+    switch = switches.of(parts, True)
+    assert switch is not None and switch.follow(FIRST, {FIRST + 8: SECOND}.get, []) == SECOND
+    assert [place.before_last for place, _ in switch.accesses] == accesses
+
+
 def test_a_handler_that_saves_nothing() -> None:
     switches, parts = _handled(CHOICE, REST)
     assert switches.of(parts, True) is None
@@ -289,7 +310,7 @@ def test_random_schedules() -> None:
         periods, truth, words, frames = _random_schedule(chance)
         pieces = ((RAM + 0x1000, RAM + 0x2040),)
         word = _reader(words)
-        decided = decide(periods, word, lambda at: frames.get(at, []), Pointers(pieces, word))
+        decided = decide(periods, word, lambda at: frames.get(at, []), Pointers(pieces, word), lambda pointer: True)
         told = decided.blocks if decided is not NOTHING else (None,) * len(truth)
         assert all(one in (None, true) for one, true in zip(told, truth))
         known += sum(one is not None for one in told)

@@ -108,6 +108,15 @@ class ContextSwitches:
             self._known[key] = self._work_out(parts, ended)
         return self._known[key]
 
+    def keeps(self, parts: Sequence[Part], pointer: int) -> bool:
+        """Check that a part of a handler has not written a pointer.
+
+        :param pointer: Its address.
+        """
+        walk = _Walk(self._program, _BASIC)
+        walk.follow(parts, False)
+        return walk.keeps((_FIXED, pointer))
+
     def _work_out(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
         basic = _Walk(self._program, _BASIC).follow(parts, ended)
         extended = _Walk(self._program, _EXTENDED).follow(parts, ended)
@@ -144,6 +153,11 @@ class _Walk:
                 for template in part:
                     self._step(template)
         return self._switch(ended)
+
+    def keeps(self, address: Term) -> bool:
+        # Whether a word has not been written, or again what it was.
+        base, distance = self._memory.get(address, (_FIXED, 0))
+        return address not in self._memory or not distance and self._loads[base] == address
 
     def _enter(self, slots: Dict[int, Term]) -> None:
         slots[HANDLER], slots[CONTROL] = (_FIXED, 1), (_FIXED, 0)
@@ -224,9 +238,14 @@ class _Walk:
                 self._slots[output] = self._fresh() if found is None else found
 
     def _store(self, address: Term, data: Term) -> None:
-        self._memory[address] = data
         if data[0] == _POINTER:
             self._saved.append((address, data))
+        # Pointers to blocks stay; what else was loaded may be overwritten through another pointer.
+        stay = {self._loads[base] for (base, _), _ in self._saved}
+        for at, was in list(self._memory.items()) if address[0] != _POINTER else ():
+            if at[0] != address[0] and at not in stay and self._loads[was[0]] == at and not was[1]:
+                del self._memory[at]
+        self._memory[address] = data
 
     def _load(self, address: Term) -> Term:
         found = self._memory.get(address)

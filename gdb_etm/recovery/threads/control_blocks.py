@@ -44,18 +44,27 @@ class Decided(NamedTuple):
 NOTHING = Decided((), {})
 
 
-def decide(periods: Sequence[Period], word: Word, frames: Callable[[int], List[int]], pointers: "Pointers") -> Decided:
+def decide(
+    periods: Sequence[Period],
+    word: Word,
+    frames: Callable[[int], List[int]],
+    pointers: "Pointers",
+    keeps: Callable[[int], bool],
+) -> Decided:
     """Find the blocks of threads.
 
     :param periods: In the order in which they ran; the last one is not over, or its handler is not.
     :param word: Reads memory at the end.
     :param frames: Gives for a return address where memory has frames with it.
     :param pointers: Finds pointers to them.
+    :param keeps: Checks that no handler at the end has written the pointer at an address.
     """
     kinds = {one.switch[:4] for one in periods if one.switch is not None}
     if len(kinds) != 1:
         return NOTHING
-    return _Search(periods, word, frames, pointers, next(iter(kinds))).decide()
+    kind = next(iter(kinds))
+    known = periods[-1].switch is not None or keeps(kind[0])
+    return _Search(periods, word, frames, pointers, kind).decide(word(kind[0]) if known else None)
 
 
 class Pointers:
@@ -92,15 +101,14 @@ class _Search:
         self._word = word
         self._frames = frames
         self._pointers = pointers
-        self._current, self._member, *self._lowered = kind
+        _, self._member, *self._lowered = kind
         # By return address, blocks of threads that may wait at the end.
         self._waiting: Dict[int, Set[int]] = {}
         # By address, blocks of the threads that go on there.
         self._later: Dict[Optional[int], Blocks] = {}
         self.read: Dict[int, int] = {}
 
-    def decide(self) -> Decided:
-        last = self._word(self._current)
+    def decide(self, last: Optional[int]) -> Decided:
         now: Blocks = None if last is None else {last}
         found: List[Blocks] = []
         for number in range(len(self._periods) - 1, -1, -1):

@@ -72,7 +72,7 @@ class ThreadMatcher:
             return self._before_later(found, waiting)
         if frames is None or word is None or pointers is None:
             return found, waiting
-        self._decided = decide(self._tracker.periods(), word, frames.at, pointers)
+        self._decided = decide(self._tracker.periods(), word, frames.at, pointers, self._tracker.keeps)
         if self._decided.blocks:
             plain = {*found.items(), *waiting}
             blocks = self._frames_of_blocks(word)
@@ -88,7 +88,7 @@ class ThreadMatcher:
         for number, (last, frame) in self._joined.ends().items() if len({one[:4] for one in switches}) == 1 else ():
             saved = [frame - lowered for lowered in (switches[0].lowered, switches[0].extended)]
             keepers = {at - switches[0].member for at in pointers.to(saved)} if frame != SOMEWHERE else set()
-            if frame == SOMEWHERE and last == len(self._residences) - 1 and self._tracker.last_goes_on:
+            if frame == SOMEWHERE and last == len(self._residences) - 1 and self._tracker.keeps(switches[0].current):
                 keepers = {word(switches[0].current) or 0}
             if found[number] is None and len(keepers) == 1:
                 found[number] = keepers.pop()

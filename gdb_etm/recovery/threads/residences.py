@@ -94,6 +94,13 @@ class ThreadTracker:
         """
         return not self.depth or not self._switched if self._last_goes_on is None else self._last_goes_on
 
+    def keeps(self, pointer: int) -> bool:
+        """Check that no handler at the end has written a pointer.
+
+        :param pointer: Its address.
+        """
+        return not self.depth or self._switches.keeps(self._handled, pointer)
+
     def execute(self, templates: Sequence[Template], branched: bool) -> None:
         """Take instructions that ran one after the other.
 
