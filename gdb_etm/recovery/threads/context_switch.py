@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from gdb_etm.program.conditions import ALWAYS, holds
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
-from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, LR, MASK, PSP, TEMPORARY, Op
+from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, LR, MASK, PSP, SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import FLAGS, Step, Template
 
 # A base and what is added to it, modulo 2**32.
@@ -134,6 +134,8 @@ class _Walk:
         self._returns = (_FIXED, returns)
         self._slots: Dict[int, Term] = {LR: self._returns}
         self._memory: Dict[Term, Term] = {}
+        # By address, what was stored there last.
+        self._written: Dict[Term, Term] = {}
         self._loads: List[Optional[Term]] = [None, None]
         self._of_load: Dict[Term, int] = {}
         # Stores of what PSP was: address and data.
@@ -156,8 +158,8 @@ class _Walk:
 
     def keeps(self, address: Term) -> bool:
         # Whether a word has not been written, or again what it was.
-        base, distance = self._memory.get(address, (_FIXED, 0))
-        return address not in self._memory or not distance and self._loads[base] == address
+        base, distance = self._written.get(address, (_FIXED, 0))
+        return address not in self._written or not distance and self._loads[base] == address
 
     def _enter(self, slots: Dict[int, Term]) -> None:
         slots[HANDLER], slots[CONTROL] = (_FIXED, 1), (_FIXED, 0)
@@ -240,12 +242,13 @@ class _Walk:
     def _store(self, address: Term, data: Term) -> None:
         if data[0] == _POINTER:
             self._saved.append((address, data))
-        # Pointers to blocks stay; what else was loaded may be overwritten through another pointer.
-        stay = {self._loads[base] for (base, _), _ in self._saved}
-        for at, was in list(self._memory.items()) if address[0] != _POINTER else ():
-            if at[0] != address[0] and at not in stay and self._loads[was[0]] == at and not was[1]:
+        # Stacks and pointers to blocks stay; what else is known may be overwritten through another pointer.
+        stacks = (_POINTER, self._get(SP)[0])
+        pointers = {self._loads[base] for (base, _), _ in self._saved}
+        for at in list(self._memory) if address[0] not in stacks else ():
+            if at[0] not in (address[0], *stacks) and at not in pointers:
                 del self._memory[at]
-        self._memory[address] = data
+        self._memory[address] = self._written[address] = data
 
     def _load(self, address: Term) -> Term:
         found = self._memory.get(address)
@@ -261,9 +264,9 @@ class _Walk:
     def _switch(self, ended: bool) -> Optional[Switch]:
         for (old, member), data in self._saved:
             at = self._loads[old]
-            chosen = None if at is None or at[0] != _FIXED else self._memory.get(at)
-            if at is None or chosen is None:
+            if at is None or at[0] != _FIXED:
                 continue
+            chosen = self._written.get(at, (old, 0))
             loaded = self._loads[self._get(PSP)[0]]
             if not ended or loaded == (chosen[0], (chosen[1] + member) & MASK):
                 lowered, loads = -data[1] & MASK, tuple(self._loads)
