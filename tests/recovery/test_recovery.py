@@ -203,6 +203,20 @@ def test_a_call_that_does_not_keep_a_register_is_a_finding() -> None:
     assert finding == ("the call at 0x102 did not preserve r4", 2, Tier.ASSUMED)
 
 
+def test_a_call_is_blamed_for_an_address() -> None:
+    # That r4 is kept makes the store one to what is loaded, which is not 0.
+    ran = run(
+        "movs r7, #5\n mov r4, r5\n bl good\n bl bad\n movs r0, #0\n str r0, [r4]\n ldr r1, [r5]\n cbz r1, end\n"
+        "movs r4, #7\n movs r7, #7\n movs r6, #0\n b end\ngood: ldr r7, [r6, #4]\n bx lr\nbad: ldr r4, [r6]\n bx lr\n",
+        {"r5": RAM + 0x40, "r6": RAM + 0x20},
+        {RAM + 0x40: 3, RAM + 0x20: RAM + 0x80, RAM + 0x24: 5},
+    )
+    recovery = ran.recovery()
+    assert not wrong(ran, recovery)
+    assert [one.text for one in recovery.findings] == ["the call at 0x108 did not preserve r4"]
+    assert recovery.register(9, "r7")[:2] == (5, Tier.ASSUMED)
+
+
 def test_a_fact_that_contradicts_the_others_is_not_used() -> None:
     ran = run(" movs r0, #1\n adds r0, #1\n movs r2, #0\n")
     registers = dict(ran.end.registers, r0=3)

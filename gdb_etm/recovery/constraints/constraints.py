@@ -125,6 +125,18 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.LIMIT: slice(1, 4),
 }
 
+# Those of two accesses to the same memory: their last two items are the older one and the later one.
+LINKS = frozenset(
+    (
+        ConstraintKind.LINK,
+        ConstraintKind.GUESS,
+        ConstraintKind.OWNED,
+        ConstraintKind.BELOW,
+        ConstraintKind.OUT_OF_REACH,
+        ConstraintKind.MAY_ALIAS,
+    )
+)
+
 
 def variables(constraint: Constraint) -> Tuple[int, ...]:
     """List the variables of a constraint, the one that it computes first."""

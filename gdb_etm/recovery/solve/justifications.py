@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, variables
+from gdb_etm.recovery.constraints.constraints import LINKS, Constraint, variables
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
@@ -40,6 +40,9 @@ class Justifications:
             for variable in (contradiction.variable,) + parts:
                 todo += self._of_class(variable, found, wanted)
             self._trace(todo, seen, found, wanted)
+        if not found:
+            # Accesses may have been linked because of what is known of their addresses.
+            self._trace(self._of_addresses(contradiction.cause, seen), seen, found, wanted)
         return found
 
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
@@ -57,6 +60,15 @@ class Justifications:
             seen.add(entry)
             todo.append(log.before[entry])
             todo += self.premises(entry, found, wanted)
+
+    def _of_addresses(self, cause: int, seen: Set[int]) -> List[int]:
+        # The newest entries of the addresses and conditions of all accesses whose links were followed.
+        ssa = self._ssa
+        log = ssa.domain.log
+        links = {cause, *[log.cause[entry] for entry in seen]}
+        ends = [ssa.constraints[link][-2:] for link in links if link >= 0 and ssa.constraints[link][0] in LINKS]
+        accesses = [ssa.accesses[number] for pair in ends for number in pair if 0 <= number < len(ssa.accesses)]
+        return [log.last.get(one, -1) for access in accesses for one in (access.address, access.condition)]
 
     def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:
         # The newest entries of all that differ from a variable by constants, and of what made them so.
