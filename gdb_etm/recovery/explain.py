@@ -29,6 +29,7 @@ _LINKS: Dict[int, str] = {
     ConstraintKind.OWNED: ", in a frame to which no pointer led in between",
     ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",
     ConstraintKind.OUT_OF_REACH: ", in an object to which no pointer led in between",
+    ConstraintKind.SUPPOSED: ", which stores in between turn out to miss if they are taken to miss",
 }
 
 
@@ -127,11 +128,11 @@ class Explanations:
             return "read when the run began, not written until then"
         if why in (Premise.TAKEN, Premise.NOT_TAKEN):
             return "the branch at #{:,} was {}taken".format(number, "not " if why == Premise.NOT_TAKEN else "")
+        if why in (Premise.MEMORY, Premise.GUESSED, Premise.SUPPOSED):
+            return "loaded at #{:,}: {}".format(number, Premise.TEXTS[why])
         if why >= Premise.STORED:
             verb = "stored" if (why - Premise.STORED) % 2 == 0 else "loaded"
             return "{} at #{:,}, {}".format(verb, number, Premise.TEXTS[why])
-        if why in (Premise.MEMORY, Premise.GUESSED):
-            return "loaded at #{:,}: {}".format(number, Premise.TEXTS[why])
         if why == Premise.TARGET:
             return "the branch at #{:,} went there".format(number)
         return "{} (#{:,})".format(Premise.TEXTS[why], number) if number else Premise.TEXTS[why]

@@ -109,15 +109,17 @@ def test_why_a_block_is_known() -> None:
 
 
 def test_the_next_thread_is_chosen_elsewhere() -> None:
+    # Nobody writes which is next, so the same one went on each time.
     recovery = recovered({**memory(), CURRENT + 4: FIRST}, "ldr r1, [r3, #4]")
-    assert recovery.register(3, "r4").value is recovery.register(SECONDS, "r4").value is None
+    assert recovery.register(3, "r4").value is None
+    assert [recovery.register(number, "r4").value for number in (SECONDS, THIRDS, LAST)] == [9, 10, 11]
     assert not recovery.findings
 
 
 def test_two_blocks_lead_to_the_same() -> None:
-    # Either of the two others may have been before the last one.
+    # Only the second one was led to; either of the two others may have been before the first one.
     recovery = recovered(memory({**NEXT, SECOND: FIRST}))
-    assert recovery.register(THIRDS, "r4").value is None
+    assert [recovery.register(number, "r4").value for number in (SECONDS, THIRDS)] == [10, 21]
     assert recovery.register(3, "r4").value is None
 
 

@@ -82,6 +82,8 @@ class ConstraintKind(IntEnum):
     BELOW = 32
     # (d, a, p, q, n, older, later): LINK, if no pointer leads to the object from where stores between are
     OUT_OF_REACH = 33
+    # (d, a, p, q, n, older, later): LINK, as stores to unknown addresses turn out to miss if they are taken to miss
+    SUPPOSED = 34
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
@@ -119,6 +121,7 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.OWNED: slice(1, 3),
     ConstraintKind.BELOW: slice(1, 3),
     ConstraintKind.OUT_OF_REACH: slice(1, 3),
+    ConstraintKind.SUPPOSED: slice(1, 3),
     ConstraintKind.ALIGNED: slice(1, 2),
     ConstraintKind.CHOOSE: slice(1, 7),
     ConstraintKind.REMAINDER: slice(1, 3),
@@ -250,7 +253,7 @@ def differ(domain: Domain, constraint: Constraint) -> None:
 def field(domain: Domain, constraint: Constraint) -> None:
     """Refine a field of d that equals one of a.
 
-    The kinds are FIELD, LINK, GUESS, OWNED, BELOW and OUT_OF_REACH.
+    The kinds are FIELD, LINK, GUESS, OWNED, BELOW, OUT_OF_REACH and SUPPOSED.
     """
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits

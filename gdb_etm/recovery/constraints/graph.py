@@ -28,6 +28,7 @@ class Premise:
     OUTCOME, MODE, DATA, MEMORY, GUESSED, BASE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
     OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(17, 21)
     OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 21, 22
+    SUPPOSED_STORED, SUPPOSED_LOADED, SUPPOSED = 23, 24, 25
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -52,6 +53,9 @@ class Premise:
         "still in RAM at the halt, below the stack pointer, where no pointer leads",
         "still in RAM at the halt, in an object to which no pointer led",
         "still in RAM at the halt, in an object to which no pointer led",
+        "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
+        "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
+        "in memory when the run began, which stores turn out to miss if they are taken to miss",
     )
 
 

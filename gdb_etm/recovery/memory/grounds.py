@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
+from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.memory.dead_stack import DeadStack
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
@@ -13,6 +14,19 @@ from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 Misses = Callable[[int, int], bool]
 # The kind of the constraint that a link is, and which stores miss for that reason.
 Ground = Tuple[int, Misses]
+
+# Why a store is still in memory at the end, by the link's kind.
+STILL_THERE: Dict[int, int] = {
+    ConstraintKind.LINK: Premise.STORED,
+    ConstraintKind.OWNED: Premise.OWNED_STORED,
+    ConstraintKind.BELOW: Premise.BELOW_STORED,
+    ConstraintKind.OUT_OF_REACH: Premise.OUT_OF_REACH_STORED,
+}
+# What a link is by which stores are taken to miss: supposed to, or guessed to.
+TAKEN = (
+    (ConstraintKind.SUPPOSED, Premise.SUPPOSED, Premise.SUPPOSED_STORED),
+    (ConstraintKind.GUESS, Premise.GUESSED, Premise.GUESSED_STORED),
+)
 
 
 def grounds_between(

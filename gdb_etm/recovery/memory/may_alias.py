@@ -9,7 +9,7 @@ one that wrote several objects: lists, pools and threads' stacks are reached by 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Container, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -27,9 +27,9 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 _SCAN = 400
 # Addresses with so many possible values count as unknown.
 _BOUNDED = 1 << 20
-# Words that an instruction writes are believed to be in one object if they are no more bytes apart.
-_NEAR = 128
 _NOWHERE = -1
+# Two accesses that are linked: the older one or FIRST, and the later one or as many as there are for the end.
+Pair = Tuple[int, int]
 
 
 class MayAlias:
@@ -45,7 +45,7 @@ class MayAlias:
         self._domain: Domain = ssa.domain
         self._cells = cells
         # The address of each access's instruction.
-        self._sites: List[int] = [where(access.number) for access in ssa.accesses]
+        self.sites: List[int] = [where(access.number) for access in ssa.accesses]
         # These stores, oldest first.
         self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
         # Those that are no more among them since somebody looked.
@@ -68,6 +68,8 @@ class MayAlias:
         self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
         # Whether stores to unknown addresses are taken to miss.
         self.guessing = False
+        # Where that is only to see what comes out: the links that it is done for.
+        self.supposed: Optional[Container[Pair]] = None
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
         self.guesses: List[Tuple[int, int, int]] = []
         # Addresses that such stores turned out to have.
@@ -126,7 +128,9 @@ class MayAlias:
         if high - low > _SCAN:
             self._far.add(unresolved[low])
             return unresolved[low], False
-        if self.guessing:
+        if self.supposed is not None and (older, later) in self.supposed:
+            return self._first_supposed(unresolved[low:high], byte)
+        if self.guessing and self.supposed is None:
             return self._first_guessed(unresolved[low:high], byte)
         for number in unresolved[low:high]:
             if self._may_hit(number, byte):
@@ -135,7 +139,7 @@ class MayAlias:
 
     def _first_guessed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
         # The same where guesses are allowed; what is guessed to miss is passed over without much ado, as it is most.
-        accesses, sites, habits, kills = self._ssa.accesses, self._sites, self.habits, self.kills
+        accesses, sites, habits, kills = self._ssa.accesses, self.sites, self.habits, self.kills
         mask, span, root = self._domain.mask, self._domain.span, self._domain.root
         word = byte & ~3
         guessed = False
@@ -150,6 +154,16 @@ class MayAlias:
             if self._may_hit(number, byte):
                 return number, False
         return _NOWHERE, guessed
+
+    def _first_supposed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
+        # The same where all stores are taken to miss, but those that may change any memory.
+        accesses = self._ssa.accesses
+        supposed = False
+        for number in stores:
+            if not accesses[number].size:
+                return number, False
+            supposed = supposed or self._may_hit(number, byte) != 0
+        return _NOWHERE, supposed
 
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
         """Find the first possible alias between two accesses to be linked.
@@ -222,7 +236,7 @@ class MayAlias:
         if not access.size:
             return 1
         low, span = self._domain.interval(access.address)
-        if self._is_wild(number, span) and byte & ~3 not in self.habits[self._sites[number]]:
+        if self._is_wild(number, span) and byte & ~3 not in self.habits[self.sites[number]]:
             return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
@@ -251,14 +265,14 @@ class MayAlias:
         # Whether nothing is known of a store but what its instruction did at other times, by which it is guessed.
         if not self.guessing or span < _BOUNDED or number in self.kills:
             return False
-        return self._sites[number] in self.habits
+        return self.sites[number] in self.habits
 
     def misses_but(self, number: int) -> Optional[range]:
         """List the only words that a store may hit; None without limit."""
         access = self._ssa.accesses[number]
         if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
             return None
-        return self.habits[self._sites[number]]
+        return self.habits[self.sites[number]]
 
     @property
     def weighs(self) -> bool:
@@ -295,19 +309,6 @@ class MayAlias:
             oldest = min([oldest, *between[count - 1 : count]])
         return oldest, constraints
 
-    def learned(self) -> Dict[int, range]:
-        """List the words that the stores of each instruction may write.
-
-        That is told by what they have written, of instructions that wrote one object alone.
-        """
-        written: Dict[int, Set[int]] = {}
-        accesses = self._ssa.accesses
-        for word, cell in self._cells.words.items():
-            for number in cell:
-                if accesses[number].store:
-                    written.setdefault(self._sites[number], set()).add(word)
-        return {where: _reach(words) for where, words in written.items() if _is_one_object(words)}
-
     def doubtful(self) -> bool:
         """Check whether a guess contradicts a habit.
 
@@ -331,6 +332,24 @@ class MayAlias:
                 for other in others:
                     if accesses[other].store and cells.touches(other, byte) >= 0 and self._may_have_run(other):
                         found[other] = domain.bits[accesses[other].address]
+        return found
+
+    def confirmed(self) -> Set[Pair]:
+        """List the supposed links that no store turns out to hide."""
+        found = {(source, number) for source, number, _ in self.guesses}
+        for source, number, byte in self.guesses:
+            if (source, number) not in found:
+                continue
+            low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
+            late = [other for other in self._cells.between(source, number, byte) if self._ssa.accesses[other].store]
+            grounds = self._grounds(source, number)
+            if any(
+                [
+                    not ground_of(other, byte, grounds) and self._may_hit(other, byte)
+                    for other in self.unresolved[low:high]
+                ]
+            ) or any([self._cells.touches(other, byte) >= 0 and self._may_have_run(other) for other in late]):
+                found.discard((source, number))
         return found
 
     def _may_have_run(self, number: int) -> bool:
@@ -365,14 +384,3 @@ class MayAlias:
             address = self._ssa.accesses[older if older >= 0 else later].address
             return kind, self.object_bounds.object_at(self._domain.bits[address])
         return kind, older if kind == ConstraintKind.OWNED else 0
-
-
-def _is_one_object(words: Set[int]) -> bool:
-    ordered = sorted(words)
-    return all(later - older <= _NEAR for older, later in zip(ordered, ordered[1:]))
-
-
-def _reach(words: Set[int]) -> range:
-    # The words of the object that some words are in, as far as these tell: it may go on as far on both sides.
-    low, high = min(words), max(words)
-    return range(low - (high - low), high + (high - low) + 4, 4)

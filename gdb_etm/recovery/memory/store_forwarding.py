@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedByte, aliased, runs_of, within
 from gdb_etm.recovery.memory.changes import AccessNews
+from gdb_etm.recovery.memory.grounds import STILL_THERE, TAKEN
 from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
 from gdb_etm.recovery.memory.waiting import WaitingBytes
@@ -23,13 +23,6 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 Reader = Callable[[int], Optional[int]]
 # Accesses looked at between two calls of a progress function.
 _INTERVAL = 1 << 8
-# Why a store is still in memory at the end, by the link's kind.
-_STILL_THERE: Dict[int, int] = {
-    ConstraintKind.LINK: Premise.STORED,
-    ConstraintKind.OWNED: Premise.OWNED_STORED,
-    ConstraintKind.BELOW: Premise.BELOW_STORED,
-    ConstraintKind.OUT_OF_REACH: Premise.OUT_OF_REACH_STORED,
-}
 
 
 class StoreForwarding:
@@ -298,11 +291,12 @@ class StoreForwarding:
                 self.may_alias.guesses.append((source, number, address + one[0]))
         if source == FIRST:
             pair = (source, number) if guessed else ()
-            self._tie(access, run, address, self._begin, Premise.GUESSED if guessed else Premise.MEMORY, pair)
+            why = TAKEN[self.may_alias.supposed is None][1] if guessed else Premise.MEMORY
+            self._tie(access, run, address, self._begin, why, pair)
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
-        kind = int(ConstraintKind.GUESS if guessed else self.may_alias.ground(source, number))
+        kind = TAKEN[self.may_alias.supposed is None][0] if guessed else self.may_alias.ground(source, number)
         field = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + field + (source, number))
 
@@ -385,10 +379,11 @@ class StoreForwarding:
         if guessed and (source, last) in self.forbidden:
             return
         self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
-        why = Premise.GUESSED_STORED if guessed else _STILL_THERE[self.may_alias.ground(source, last)]
+        taken = TAKEN[self.may_alias.supposed is None][2]
+        why = taken if guessed else STILL_THERE[self.may_alias.ground(source, last)]
         why += int(not access.store)
         stored = [(distance, source, distance, guess) for _, _, distance, guess in run]
-        pair = (source, last) if why >= Premise.GUESSED_STORED else ()
+        pair = (source, last) if why != Premise.STORED + int(not access.store) else ()
         self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
 
 

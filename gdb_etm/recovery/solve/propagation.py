@@ -73,6 +73,7 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.OWNED: field,
     ConstraintKind.BELOW: field,
     ConstraintKind.OUT_OF_REACH: field,
+    ConstraintKind.SUPPOSED: field,
     ConstraintKind.ALIGNED: aligned,
     ConstraintKind.CHOOSE: choose,
     ConstraintKind.REMAINDER: remainder,

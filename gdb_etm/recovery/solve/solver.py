@@ -17,11 +17,13 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.base_search import BaseSearch, Options
 from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.habits import learned, widened
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation
+from gdb_etm.recovery.solve.suppositions import suppose
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
@@ -36,6 +38,8 @@ _TRIES = 24
 
 # Why links are assumed, in the order of their premises.
 _GROUNDS = (ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
+# Why words are what they are guessed to be.
+_GUESSED = (Premise.GUESSED, Premise.GUESSED_STORED, Premise.GUESSED_LOADED)
 # Objects that are found to be in reach; then none is taken to be out of it.
 _STRANGE = 4
 
@@ -53,23 +57,15 @@ def _ground(constraint: Constraint) -> int:
     # OWNED, BELOW or OUT_OF_REACH, where a link is assumed for that reason; 0 for others.
     if constraint[0] in _GROUNDS:
         return constraint[0]
-    if constraint[0] != ConstraintKind.FACT or constraint[2] < Premise.OWNED_STORED:
+    owned, reached = Premise.OWNED_STORED, Premise.OUT_OF_REACH_LOADED
+    if constraint[0] != ConstraintKind.FACT or not owned <= constraint[2] <= reached:
         return 0
     return _GROUNDS[(constraint[2] - Premise.OWNED_STORED) // 2]
 
 
 def _is_guess(constraint: Constraint) -> bool:
-    is_fact = constraint[0] == ConstraintKind.FACT and len(constraint) > 3
-    return constraint[0] == ConstraintKind.GUESS or is_fact and not _ground(constraint)
-
-
-def _widened(habits: Dict[int, range], learned: Dict[int, range]) -> Dict[int, range]:
-    # What was seen for the first time by a guess is no ground for another; it only makes guesses fewer.
-    widened: Dict[int, range] = {}
-    for where, words in habits.items():
-        more = learned.get(where, words)
-        widened[where] = range(min(words.start, more.start), max(words.stop, more.stop), 4)
-    return widened
+    is_fact = constraint[0] == ConstraintKind.FACT
+    return constraint[0] == ConstraintKind.GUESS or is_fact and constraint[2] in _GUESSED
 
 
 class Solver:
@@ -207,6 +203,7 @@ class Solver:
                     dropped |= assumptions.of_functions(blamed)
         else:
             self.propagation.restore(saved)
+        suppose(self.ssa, self.propagation, self.proofs)
         self.ends.append(len(self.ssa.domain.log.variable))
 
     def _trespassed(self, claims: Set[Tuple[int, int]]) -> bool:
@@ -258,7 +255,8 @@ class Solver:
         saved = self.propagation.save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}
-        habits = self.memory.may_alias.learned()
+        may_alias = self.memory.may_alias
+        habits = learned(self.ssa, self.memory.cells, may_alias.sites)
         for _ in range(_GUESSES):
             may_alias = self.memory.may_alias
             self.memory.guess(kills, habits, forbidden)
@@ -276,7 +274,7 @@ class Solver:
                 forbidden = forbidden if found else forbidden | fresh
                 continue
             found = may_alias.broken()
-            habits = may_alias.habits = _widened(habits, may_alias.learned())
+            habits = may_alias.habits = widened(habits, learned(self.ssa, self.memory.cells, may_alias.sites))
             if not found and not may_alias.doubtful():
                 break
             kills = {**kills, **found}

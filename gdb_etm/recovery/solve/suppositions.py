@@ -1,0 +1,73 @@
+"""Suppositions: what follows if stores of unknown address miss.
+
+If all of them turn out to miss then, by the addresses that are known then, and nothing contradicts it, that is what
+ran: another course would have to lead to the same halt.
+"""
+
+from __future__ import annotations
+
+from typing import Container, Set
+
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.constraints.graph import Premise
+from gdb_etm.recovery.memory.may_alias import Pair
+from gdb_etm.recovery.solve.justifications import Justifications
+from gdb_etm.recovery.solve.propagation import Propagation
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Times that it is begun again without what did not come true.
+_ROUNDS = 12
+_PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED)
+
+
+class _All(Container[Pair]):
+    # Any pair of accesses.
+
+    def __contains__(self, pair: object) -> bool:
+        return True
+
+
+def _is_supposed(constraint: Constraint) -> bool:
+    return constraint[0] == ConstraintKind.SUPPOSED or (
+        constraint[0] == ConstraintKind.FACT and constraint[2] in _PREMISES
+    )
+
+
+def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> None:
+    """Link accesses between which all stores turn out to miss.
+
+    :param ssa: Of the segment.
+    :param propagation: With all that follows without suppositions.
+    :param proofs: Finds what a contradiction comes from.
+    """
+    saved = propagation.save()
+    pairs: Container[Pair] = _All()
+    forbidden: Set[Pair] = set()
+    for _ in range(_ROUNDS):
+        memory = propagation.memory
+        memory.may_alias.guessing, memory.may_alias.supposed = True, pairs
+        memory.forbidden = forbidden
+        memory.look_at_everything()
+        try:
+            propagation.run()
+        except Contradiction as contradiction:
+            constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
+            fresh = {(one[-2], one[-1]) for one in constraints} - forbidden
+            propagation.restore(saved)
+            if not fresh:
+                return
+            forbidden = forbidden | fresh
+            continue
+        supposed = {(source, number) for source, number, _ in memory.may_alias.guesses}
+        confirmed = memory.may_alias.confirmed()
+        if supposed == confirmed:
+            # The links stay; other stores may hit again.
+            may_alias = memory.may_alias
+            may_alias.guessing, may_alias.supposed, may_alias.guesses = False, None, []
+            return
+        propagation.restore(saved)
+        if not confirmed:
+            return
+        pairs = confirmed
+    propagation.restore(saved)

@@ -1,0 +1,96 @@
+"""Worked by hand, and on Unicorn: stores that turn out to miss."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
+
+# A word with a pointer, and what it points to.
+POINTER, OBJECT, OTHER = RAM + 0x40, RAM + 0x80, RAM + 0xC0
+# The store may have overwritten the pointer that says where it went.
+THROUGH = (
+    """
+    ldr r3, =0x%x
+    ldr r1, [r3]
+    str r2, [r1]
+    %%s
+    movs r1, #0
+    movs r2, #0
+"""
+    % POINTER
+)
+# A walk from node to node that writes each.
+WALK = (
+    """
+    ldr r3, =0x%x
+    ldr r1, [r3]
+walk:
+    str r2, [r1, #4]
+    ldr r1, [r1]
+    cmp r1, #0
+    bne walk
+    movs r2, #0
+"""
+    % POINTER
+)
+NODES = (OBJECT, OBJECT + 0x20, OBJECT + 0x10)
+LIST = {POINTER: NODES[0], NODES[0]: NODES[1], NODES[1]: NODES[2], NODES[2]: 0}
+
+
+def assumed(done: Ran, limit: Tier = Tier.ASSUMED) -> Recovery:
+    return done.recovery(Rules(limit=limit))
+
+
+def test_a_pointer_is_known_that_its_own_store_hides() -> None:
+    done = run(THROUGH % "nop", {"r2": 7}, {POINTER: OBJECT})
+    recovery = assumed(done)
+    assert recovery.register(3, "r1")[:2] == (OBJECT, Tier.ASSUMED)
+    said = "loaded at #2, still in RAM at the halt, which stores turn out to miss if they are taken to miss"
+    assert [step.text for step in recovery.why(3, "r1")] == [said]
+    # What it wrote is known by that.
+    assert recovery.register(1, "r2")[:2] == (7, Tier.ASSUMED)
+    assert not wrong(done, recovery)
+
+
+def test_it_is_assumed_at_best() -> None:
+    done = run(THROUGH % "nop", {"r2": 7}, {POINTER: OBJECT})
+    assert assumed(done, Tier.EXACT).register(3, "r1").value is None
+
+
+def test_a_list_is_walked() -> None:
+    done = run(WALK, {"r2": 7}, LIST)
+    recovery = assumed(done)
+    stores = [number for number in range(1, len(done.history)) if done.before[number - 1]["pc"] == done.before[2]["pc"]]
+    assert [recovery.register(number, "r1").value for number in stores] == list(NODES)
+    assert not wrong(done, recovery)
+
+
+def test_a_store_that_hits_is_not_supposed_to_miss() -> None:
+    # The register says what was stored, and memory that it is there.
+    done = run(THROUGH % "mov r5, r2", {"r2": OTHER}, {POINTER: POINTER})
+    recovery = assumed(done)
+    assert recovery.register(3, "r1").value != OTHER
+    assert not wrong(done, recovery)
+
+
+@pytest.mark.parametrize("target", [POINTER, OBJECT])
+def test_a_store_whose_address_does_not_come_out_hides_the_pointer(target: int) -> None:
+    source = THROUGH % ("ldr r4, =0x%x\n ldr r4, [r4]\n str r2, [r4]\n movs r4, #0" % DEVICE)
+    done = run(source, {"r2": OTHER}, {POINTER: OBJECT, DEVICE: target})
+    recovery = assumed(done)
+    assert recovery.register(3, "r1").value is None
+    assert not wrong(done, recovery)
+
+
+def test_what_comes_out_in_the_way_of_a_link_ends_it() -> None:
+    # The second store went through the first pointer's word, by what the third pointer's says.
+    source = THROUGH % ("ldr r4, =0x%x\n ldr r4, [r4]\n str r2, [r4]\n movs r4, #0" % (POINTER + 4))
+    done = run(source, {"r2": OTHER}, {POINTER: OBJECT, POINTER + 4: POINTER, OTHER: 5})
+    recovery = assumed(done)
+    assert recovery.register(3, "r1").value is None
+    assert recovery.register(6, "r4").value == POINTER
+    assert not wrong(done, recovery)
