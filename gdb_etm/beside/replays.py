@@ -53,9 +53,9 @@ def make_replay(
     path = Path(history)
     if anchored.end is not None and anchored.end.pc is not None:
         path.halted_at = anchored.end.pc
-    constants = Program([image for name in paths for image in load_constants(name)])
+    constants = _constants(history, paths)
     ends = anchored.before(history), anchored.after(history)
-    rules = rules_of(anchored, history.source.core, paths)
+    rules = rules_of(anchored, history, paths)
     past = RecoveredPast(path, constants, ends, rules, _thread_code(history))
 
     def activations() -> Activations:
@@ -65,6 +65,13 @@ def make_replay(
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
     return Replay(motion, past, layout, end_text(history.end_reason), finish)
+
+
+def _constants(history: ExecutionHistory, paths: Sequence[str]) -> Program:
+    # As they were when the history ran: a file may have been built again since.
+    images = [image for path in paths for image in load_constants(path)]
+    own = [image._replace(data=history.program.read(image.address, len(image.data))) for image in images]
+    return Program([*own, *images])
 
 
 def _has_a64(history: ExecutionHistory) -> bool:

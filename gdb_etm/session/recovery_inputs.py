@@ -7,9 +7,11 @@ import re
 from functools import lru_cache
 from typing import List, Optional, Sequence, Tuple
 
-from gdb_etm.capture import Core
+from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.cfi import CallFrames, load_frames
+from gdb_etm.program.image import Program, load_constants
 from gdb_etm.program.objects import Objects, load_objects
 from gdb_etm.program.ram import Piece, load_writable, regions
 from gdb_etm.protocols.profile import is_m_profile
@@ -38,7 +40,7 @@ def recovery_of(
     :param progress: Called now and then while it works, see :class:`~gdb_etm.recovery.recovery.Recovery`.
     """
     history = decoded.history
-    rules = rules_of(record.anchored, history.source.core, files)
+    rules = rules_of(record.anchored, history, files)
     return Recovery(
         history,
         record.anchored.after(history),
@@ -48,11 +50,17 @@ def recovery_of(
     )
 
 
-def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> Rules:
+def rules_of(anchored: Anchored, history: ExecutionHistory, files: Sequence[str]) -> Rules:
     """Give the rules of a recovery, from core and program.
 
-    A file that cannot be read, or that does not say it, leaves the memory map and the calling convention.
+    A file leaves the memory map and the calling convention if it cannot be read, does not say it, or holds other code
+    than the history's program: it may have been built again since.
+
+    :param history: What is recovered.
+    :param files: The ELF files that may be those of its program.
     """
+    core = history.source.core
+    files = [path for path in files if not _has_other_code(path, history.program)]
     anchors = [anchor for anchor in (anchored.begin, anchored.end) if anchor is not None]
     stacks = [anchor.registers.get(name, 0) for anchor in anchors for name in STACK_POINTERS]
     writable = _writable(files)
@@ -75,6 +83,21 @@ def frames_and_objects(files: Sequence[str]) -> Tuple[Optional[CallFrames], Opti
     What is found out about a program is kept with its call frame information, from one halt to the next.
     """
     return _read(tuple(files), tuple([_version(path) for path in files]))
+
+
+def _has_other_code(path: str, program: Program) -> bool:
+    try:
+        code = load_constants(path, code=True)
+    except ImageError:
+        return False
+    return any(_differs(image, start, data) for image in code for start, data in program.pieces)
+
+
+def _differs(image: MemoryImage, start: int, data: bytes) -> bool:
+    # Whether they hold other bytes where they overlap.
+    first, end = max(start, image.address), min(start + len(data), image.address + len(image.data))
+    held = image.data[first - image.address : end - image.address]
+    return first < end and held != data[first - start : end - start]
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,15 @@ import os
 import shutil
 from pathlib import Path
 
-from gdb_etm.session.recovery_inputs import frames_and_objects
+from gdb_etm.beside.replays import make_replay
+from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.program.elf import open_elf
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.progress import Meter
+from gdb_etm.session.recovery_inputs import frames_and_objects, rules_of
 from tests.firmware.build import elf
+from tests.history.executed import history_of
 
 
 def test_files_are_read_again_when_they_have_changed(tmp_path: Path) -> None:
@@ -20,3 +27,33 @@ def test_files_are_read_again_when_they_have_changed(tmp_path: Path) -> None:
     assert frames_and_objects([path])[0] is not frames
     os.remove(path)
     assert frames_and_objects([path]) == (None, None)
+
+
+def history_from(path: str) -> ExecutionHistory:
+    """Make the history of a program's first instruction."""
+    with open_elf(path) as program:
+        return history_of(path, [int(program["e_entry"]) & ~1])
+
+
+def test_files_of_another_program_say_nothing_of_a_history(tmp_path: Path) -> None:
+    path = str(shutil.copy(elf("sort"), tmp_path / "program.elf"))
+    history = history_from(path)
+    rules = rules_of(Anchored(), history, [path])
+    assert rules.frames is not None and rules.objects is not None and rules.stacks
+    # Built again since it ran, or beside it in the debugger.
+    other = str(shutil.copy(elf("steps"), tmp_path / "other.elf"))
+    shutil.copy(other, path)
+    for file in (path, other):
+        rules = rules_of(Anchored(), history, [file])
+        assert rules.frames is None and rules.objects is None and not rules.stacks
+
+
+def test_a_replay_has_the_constants_of_what_ran(tmp_path: Path) -> None:
+    path = str(shutil.copy(elf("sort"), tmp_path / "program.elf"))
+    history = history_from(path)
+    at, size = history.instruction(1).address, 0x80
+    code = history.program.read(at, size)
+    assert history_from(elf("steps")).program.read(at, size) != code
+    shutil.copy(elf("steps"), path)
+    replay = make_replay(Decoded(history, Meter()), lambda address: None, [path], Anchored())
+    assert replay.past.memory(1, at, size) == code
