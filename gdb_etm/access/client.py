@@ -1,11 +1,13 @@
 """GDB's side of the process beside it: connection and remote ports.
 
-Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thread in GDB would take its signals).
+Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thread in GDB would take its signals).  But
+it may be used by several, one request at a time.
 """
 
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -37,6 +39,7 @@ class Client:
         self._stream = stream
         self._process = process
         self._number = 0
+        self._turn = threading.RLock()
         # The loss is reported at every request: the first to hear of it may have to ignore it.
         self._loss: Optional[EtmError] = None
         # What the process said of itself.
@@ -174,6 +177,10 @@ class Client:
 
         :raises AccessError: The access failed, or the process is gone (kind ``"lost"``).
         """
+        with self._turn:
+            return self._answer(request, seconds)
+
+    def _answer(self, request: Message, seconds: float) -> Message:
         if self._loss is not None:
             raise self._loss
         if self._stream.closed:
@@ -202,7 +209,8 @@ class Client:
             raise self._loss
         try:
             while not self._stream.closed:
-                self._heed(self._stream.receive(seconds))
+                with self._turn:
+                    self._heed(self._stream.receive(seconds))
         except TimeoutError:
             pass
         except EOFError:

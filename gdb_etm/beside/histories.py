@@ -19,9 +19,10 @@ from gdb_etm.program.image import load_elf
 from gdb_etm.replay.console import Replay
 from gdb_etm.replay.halted import Halt, Server, read_memory
 from gdb_etm.replay.reliance import Reliance
+from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.captures import with_images
 from gdb_etm.session.connection import TargetConnection
-from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of
+from gdb_etm.session.halt_states import Anchored, anchored_of
 from gdb_etm.session.opening import over_port
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions

@@ -58,7 +58,8 @@ class _GdbCommand(gdb.Command):
             return []
         # GDB breaks words at ":" and more; our words end at blanks only.
         whole = "" if not text or text[-1].isspace() else text.split()[-1]
-        offers, files = complete(self.__session, self.__command, text, whole)
+        with self.__session.background.held():
+            offers, files = complete(self.__session, self.__command, text, whole)
         if files and not offers:
             offers = file_names(whole)
         skip = len(whole) - len(word)

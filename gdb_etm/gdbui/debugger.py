@@ -146,8 +146,12 @@ class GdbDebugger:
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the target's memory."""
+        inferior = gdb.selected_inferior()
+        if not inferior.pid:
+            # GDB would read the program's file.
+            raise AccessError("cannot read memory at 0x%08x: GDB is connected to no target" % address, address)
         try:
-            return bytes(gdb.selected_inferior().read_memory(address, size))
+            return bytes(inferior.read_memory(address, size))
         except gdb.error as error:
             raise AccessError("cannot read memory at 0x%08x: %s" % (address, error), address)
 

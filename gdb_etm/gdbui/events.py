@@ -57,7 +57,8 @@ class GdbEvents:
         self._has_reported = not self._report(DebugSession.on_resume, interrupted=_interrupt_soon)
 
     def _on_memory_changed(self, event: Any) -> None:
-        self._session.on_memory_changed(int(event.address), int(event.length))
+        with self._session.background.held():
+            self._session.on_memory_changed(int(event.address), int(event.length))
 
     def _on_registers_changed(self, event: Any) -> None:
         # A function that is called in the program changes them, too.

@@ -12,7 +12,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``snapshots.py``: captures saved in folders and loaded from them.
-- ``halt_states.py``: the state of the core at the halt and before the run, from which the past is worked out.
+- ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the
+  run, from which the past is worked out.
 - ``walk.py``: the cursor in a history; ``recovered.py``: the recovery of its registers and memory, from what
   ``recovery_inputs.py`` finds; ``past.py`` makes both for a capture and keeps them; ``background.py`` works on while
   the prompt is free.

@@ -1,8 +1,8 @@
 """Work that goes on while the prompt is free.
 
 A thread does it, in Python alone.  It works in turns with the debugger's own thread: whoever runs a command takes the
-turn, and the thread waits at its next report of progress until the prompt is free again.  It never calls the debugger;
-what it needs of the target is read before.  Nor does it collect garbage, which may be the debugger's objects.
+turn, and the thread waits at its next report of progress until the prompt is free again.  It never calls the debugger.
+Nor does it collect garbage, which may be the debugger's objects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, Optional
 
 from gdb_etm.protocols.garbage import garbage_uncollected
-from gdb_etm.session.halt_states import NotNow, TargetMemory
 
 # The setting that allows it.
 BACKGROUND = "recovery-background"
@@ -174,21 +173,6 @@ class _Worker(threading.Thread):
             self._end(self)
 
 
-class OwnThreadMemory:
-    """The target's memory, which only the debugger's own thread reads.
-
-    :param memory: It.
-    """
-
-    def __init__(self, memory: TargetMemory) -> None:
-        self._memory = memory
-
-    def read_memory(self, address: int, size: int) -> bytes:
-        """Read the target's memory.
-
-        :raises NotNow: In the background.
-        :raises AccessError: It cannot be read.
-        """
-        if isinstance(threading.current_thread(), _Worker):
-            raise NotNow("memory is not read in the background", address)
-        return self._memory.read_memory(address, size)
+def in_background() -> bool:
+    """Check whether this is the thread that works in the background."""
+    return isinstance(threading.current_thread(), _Worker)

@@ -5,48 +5,24 @@ One is read at the halt, one before the run began.
 
 from __future__ import annotations
 
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    Collection,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Protocol,
-    Sequence,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import Beginning, BufferEnd, MemoryImage, RawCapture
-from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind
-from gdb_etm.program.ram import Piece, in_use, load_writable
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import CoreState
+from gdb_etm.session.anchor import Anchor, TargetMemory, ram_in_use
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.traceunit.options import TraceOptions
 
 if TYPE_CHECKING:
     from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
 
-# Registers that point to stacks.
-STACK_POINTERS = ("sp", "msp", "psp")
-# Bytes read from the target at once.
-_BLOCK = 256
-# Blocks read at once where all are wanted.
-_MANY = 64
 # Where M-profile's memory map has no memory (Armv8-M ARM, B8.1); our own registers are there, too.
 _DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
-# The most that a register of a 32-bit core holds; what a snapshot says of another one is of no use.
-_WORD = 0xFFFFFFFF
-# The most that a stack is believed to hold, in bytes.
-_STACK_SIZE = 1 << 20
 _ALL = TraceOptions()
 # The options that leave something out.
 _FILTERS = (
@@ -65,148 +41,6 @@ _FILTERS = (
 
 
 Special = Callable[[Collection[str]], Mapping[str, int]]
-
-
-class TargetMemory(Protocol):
-    """Reads the target's memory."""
-
-    def read_memory(self, address: int, size: int) -> bytes:
-        """Read the target's memory.
-
-        :raises AccessError: It cannot be read.
-        """
-
-
-class NotNow(AccessError):
-    """Memory can be read, but not by whoever asks now."""
-
-
-class Anchor:
-    """Registers and memory of a core at rest.
-
-    Memory is read when it is first asked for, while the core is still at rest, and kept.
-
-    :param registers: By their lower-case names.
-    :param memory: Reads the memory; None when what there is of it is in ``images``.
-    :param images: Memory that was read already.
-    """
-
-    def __init__(
-        self, registers: Mapping[str, int], memory: Optional[TargetMemory] = None, images: Sequence[MemoryImage] = ()
-    ) -> None:
-        self.registers = registers
-        self._memory = memory
-        self._images = tuple(images)
-        self._blocks: Dict[int, Optional[bytes]] = {}
-        self._changed: List[Piece] = []
-
-    @property
-    def pc(self) -> Optional[int]:
-        """The address of the next instruction."""
-        pc = self.registers.get("pc")
-        return None if pc is None else pc & ~1
-
-    def state(self) -> CoreState:
-        """Give it as a recovery wants it."""
-        return CoreState({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)
-
-    def read(self, address: int, size: int) -> Optional[bytes]:
-        """Read memory as it was then; None where that is unknown."""
-        for image in self._images:
-            offset = address - image.address
-            if 0 <= offset <= len(image.data) - size:
-                return image.data[offset : offset + size]
-        found = b""
-        while len(found) < size:
-            at = address + len(found)
-            block = self._block(at // _BLOCK)
-            if block is None:
-                return None
-            found += block[at % _BLOCK : at % _BLOCK + size - len(found)]
-        return found
-
-    def _block(self, number: int) -> Optional[bytes]:
-        if number in self._blocks:
-            return self._blocks[number]
-        if self._memory is None:
-            return None
-        start = number * _BLOCK
-        found: Optional[bytes] = None
-        if not self._is_changed(start, _BLOCK):
-            try:
-                found = self._memory.read_memory(start, _BLOCK)
-            except NotNow:
-                return None
-            except (AccessError, ConnectError):
-                found = None  # nothing is there, it is kept from debuggers, or the connection has ended
-        self._blocks[number] = found
-        return found
-
-    def keep(self, pieces: Iterable[Piece]) -> None:
-        """Read pieces of memory now."""
-        for start, end in pieces:
-            last = -(-end // _BLOCK)
-            for number in range(start // _BLOCK, last, _MANY):
-                self._read_many(number, min(_MANY, last - number))
-
-    def _read_many(self, first: int, count: int) -> None:
-        # One long read costs less than many short ones.
-        numbers = range(first, first + count)
-        start, size = first * _BLOCK, count * _BLOCK
-        if self._memory is not None and not self._is_changed(start, size):
-            if not any(number in self._blocks for number in numbers):
-                try:
-                    data = self._memory.read_memory(start, size)
-                except (AccessError, ConnectError):
-                    pass  # part of it may be there
-                else:
-                    self._blocks.update((number, data[at : at + _BLOCK]) for number, at in _offsets(numbers))
-        for number in numbers:
-            self._block(number)
-
-    def _is_changed(self, start: int, size: int) -> bool:
-        return any(first < start + size and start < end for first, end in self._changed)
-
-    def change(self, address: int, size: int) -> None:
-        """Note that the debugger has changed memory.
-
-        What was there is lost unless it was read before.
-        """
-        self._changed.append((address, address + size))
-
-    def leave(self) -> None:
-        """Note that the core runs again."""
-        self._memory = None
-
-    def stay(self, memory: TargetMemory) -> None:
-        """Note that the core did not run, and how to read it."""
-        self._memory = memory
-
-    @property
-    def images(self) -> Tuple[MemoryImage, ...]:
-        """The memory that was read, in address order."""
-        found: List[Tuple[int, List[bytes]]] = []
-        for number in sorted(number for number, block in self._blocks.items() if block is not None):
-            if not found or found[-1][0] + len(found[-1][1]) != number:
-                found.append((number, []))
-            found[-1][1].append(self._blocks[number] or b"")
-        read = tuple(MemoryImage(number * _BLOCK, b"".join(blocks), "RAM") for number, blocks in found)
-        return self._images + read
-
-
-def ram_in_use(images: Iterable[MemoryImage], registers: Mapping[str, int]) -> List[Piece]:
-    """Find the RAM that a program uses.
-
-    :param images: The program, with the ELF files that it is from as names.
-    :param registers: Of the core.
-    """
-    pieces = list(images)
-    writable = [piece for path in dict.fromkeys(image.name for image in pieces) for piece in load_writable(path)]
-    stacks = [registers.get(name, 0) for name in STACK_POINTERS]
-    # The first word of a vector table is where the main stack begins (Armv8-M ARM, B3.30).
-    words = [int.from_bytes(image.data[:4], "little") for image in pieces]
-    tops = [word for word in words if any(0 <= word - pointer <= _STACK_SIZE for pointer in stacks if pointer)]
-    return in_use(writable, stacks, tops[0] if tops else None)
 
 
 class Anchors:
@@ -283,10 +117,6 @@ class Anchors:
         """
         begin, self._begin = self._begin, None
         return begin
-
-
-def _offsets(numbers: Sequence[int]) -> List[Tuple[int, int]]:
-    return [(number, index * _BLOCK) for index, number in enumerate(numbers)]
 
 
 class Anchored(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.replay.reliance import Reliance, reliance_of
-from gdb_etm.session.halt_states import Anchor, Anchored
+from gdb_etm.session.anchor import Anchor
+from gdb_etm.session.halt_states import Anchored
 
 # Bytes of a buffer in one message.
 _PIECE = 1 << 19

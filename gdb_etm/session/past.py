@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, Iterator, List, Mapping, Optional
 
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.reliance import reliance_of
+from gdb_etm.session.anchor import ram_in_use
 from gdb_etm.session.captures import CaptureRecord, Decoded
-from gdb_etm.session.halt_states import ram_in_use
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
@@ -62,17 +62,19 @@ def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) ->
         watch = Watch(session.background)
         recovery = recovery_of(record, decoded, files, reliance, watch)
         decoded.recovered = known = Recovered(
-            recovery, asked, watch, session.background, partial(_keep_memory, session, record)
+            recovery, asked, watch, session.background, partial(_read_memory, session, record)
         )
         _drop_old(session.worked_out, decoded)
     return known
 
 
-def _keep_memory(session: DebugSession, record: CaptureRecord) -> None:
-    # The RAM in use at the halt; each block is read once.
+def _read_memory(session: DebugSession, record: CaptureRecord) -> Iterator[None]:
+    # The RAM in use at the halt; each block is read once.  What the debugger itself reads is read before this returns.
     end = record.anchored.end
-    if end is not None:
-        end.keep(ram_in_use(session.images(), end.registers))
+    if end is None:
+        return iter(())
+    reading = end.reading(ram_in_use(session.images(), end.registers))
+    return reading if session.reads_beside else iter(list(reading))
 
 
 def _drop_old(worked_out: List[Decoded], decoded: Decoded) -> None:

@@ -33,7 +33,7 @@ class Recovered:
     :param asked: The settings and the program that it was made with.
     :param watch: Receives the progress of the work.
     :param background: Goes on with it.
-    :param prepare: Reads what that needs of the target.
+    :param read: Reads what that needs of the target, a part in each step, some of them before the first.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Recovered:
         asked: object,
         watch: Watch,
         background: Background,
-        prepare: Callable[[], None] = lambda: None,
+        read: Callable[[], Iterator[None]] = lambda: iter(()),
     ) -> None:
         self.recovery = recovery
         self.asked = asked
@@ -50,7 +50,9 @@ class Recovered:
         self.is_refused = False
         self._watch = watch
         self._background = background
-        self._prepare = prepare
+        self._read = read
+        # What is not read yet.
+        self._unread: Iterator[None] = iter(())
         # What the background works towards.
         self._aim = 0
         self._told: Set[Finding] = set()
@@ -86,7 +88,7 @@ class Recovered:
         if self._background.is_possible and not self.is_final(number):
             self._aim = number
             if not self._background.works_for(self):
-                self._prepare()
+                self._unread = self._read()
                 self._background.start(self, self._work)
 
     def registers(self, number: int, names: Iterable[str], meter: Meter) -> Dict[str, Optional[int]]:
@@ -140,6 +142,8 @@ class Recovered:
                 self._background.start(self, self._work)
 
     def _work(self) -> None:
+        for _ in self._unread:
+            self._background.tick()
         while self.recovery.extend(self._aim):
             self._background.tick()
 

@@ -18,8 +18,9 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.replay.reliance import Reliance
+from gdb_etm.session.anchor import STACK_POINTERS
 from gdb_etm.session.captures import CaptureRecord, Decoded
-from gdb_etm.session.halt_states import STACK_POINTERS, Anchored
+from gdb_etm.session.halt_states import Anchored
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
 

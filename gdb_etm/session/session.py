@@ -12,12 +12,13 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
-from gdb_etm.session.background import BACKGROUND, Background, OwnThreadMemory
+from gdb_etm.session.anchor import Anchor
+from gdb_etm.session.background import BACKGROUND, Background
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.filters import FilterSet
-from gdb_etm.session.halt_states import Anchor, Anchored, Anchors, anchored_of, leaves_nothing_out
+from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.session.places import Locations, ReplayPlaces
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.request import TraceRequest
@@ -77,7 +78,7 @@ class DebugSession:
         self.worked_out: List[Decoded] = []
         # What goes on with that while the prompt is free.
         self.background = Background()
-        self._anchors = Anchors(debugger, OwnThreadMemory(debugger), self._special)
+        self._anchors = Anchors(debugger, self, self._special)
         # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
@@ -199,9 +200,25 @@ class DebugSession:
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture once, and give one core's history."""
-        read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
+        read = self.read_memory if record.is_live and self._reaches_memory() else None
         decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
         return record.choose(decoded, trace_id)
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the halted target's memory, whatever the debugger shows.
+
+        With a process beside the debugger, any thread may.
+
+        :raises AccessError: It cannot be read.
+        """
+        if self.connection is not None and self.reads_beside:
+            return self.connection.read_memory(address, size)
+        return self.debugger.read_memory(address, size)
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether the process beside the debugger reads the target's memory."""
+        return self.connection is not None and self.connection.has_process and self.connection.has_core
 
     def _reaches_memory(self) -> bool:
         if self.connection is None or self.debugger.is_running():
@@ -249,7 +266,7 @@ class DebugSession:
         if not self.connection.has_run():
             # GDB moved through the past; the core has not run.
             if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
-                self.captures[-1].anchored.end.stay(OwnThreadMemory(self.connection))
+                self.captures[-1].anchored.end.stay(self)
             return
         self._anchors.on_halt()
         self.connection.expect_trace()
@@ -274,6 +291,10 @@ class DebugSession:
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
             self._anchors.on_resume(self.connection.is_tracing, self.images() if with_memory else None)
+        self._leave()
+
+    def _leave(self) -> None:
+        # The target is not at rest any more, or not reached.
         for record in self.captures:
             if record.anchored.end is not None:
                 record.anchored.end.leave()
@@ -325,6 +346,7 @@ class DebugSession:
     def let_go(self) -> Optional[TargetConnection]:
         """Take the connection out of the session; None when there is none."""
         self.background.stop()
+        self._leave()
         connection, self.connection = self.connection, None
         self._undrained = False
         self._due = None

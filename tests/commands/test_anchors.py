@@ -11,7 +11,8 @@ from gdb_etm.errors import AccessError
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
-from gdb_etm.session.halt_states import Anchor, Anchored, Anchors, anchored_of, ram_in_use, with_anchored
+from gdb_etm.session.anchor import Anchor, ram_in_use
+from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, with_anchored
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.history.executed import Taken, history_of

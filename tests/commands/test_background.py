@@ -12,8 +12,8 @@ from typing import List
 import pytest
 
 from gdb_etm.errors import AccessError
-from gdb_etm.session.background import Background, OwnThreadMemory
-from gdb_etm.session.halt_states import Anchor
+from gdb_etm.session.anchor import Anchor
+from gdb_etm.session.background import Background
 
 SECONDS = 60
 
@@ -112,7 +112,7 @@ def test_work_that_is_done_leaves_the_turn(background: Background) -> None:
 
 def test_the_background_does_not_read_the_target(background: Background) -> None:
     target = Target()
-    anchor = Anchor({"pc": 0}, OwnThreadMemory(target))
+    anchor = Anchor({"pc": 0}, target)
     assert anchor.read(0x100, 4) == bytes(4)
     found: List[object] = []
 
@@ -124,6 +124,22 @@ def test_the_background_does_not_read_the_target(background: Background) -> None
     assert found == [bytes(4), None]
     # What it was not told is read later.
     assert anchor.read(0x200, 4) == bytes(4) and set(target.readers) == {threading.main_thread()}
+
+
+def test_the_background_reads_what_it_was_given_to_read(background: Background) -> None:
+    target = Target()
+    anchor = Anchor({"pc": 0}, target)
+    reading = anchor.reading([(0, 0x8000)])
+    background.start(reading, lambda: next(reading))
+    background.join()
+    assert anchor.read(0x100, 4) == bytes(4) and threading.main_thread() not in target.readers
+    # Written by the user in the midst of that: it may have been read after.
+    anchor.change(0x100, 1)
+    assert anchor.read(0x100, 4) is None and anchor.read(0x300, 4) == bytes(4)
+    assert not list(reading)[1:]
+    # After that, what was read before stays.
+    anchor.change(0x300, 1)
+    assert anchor.read(0x300, 4) == bytes(4)
 
 
 def test_what_the_work_failed_by_is_told_once(background: Background) -> None:

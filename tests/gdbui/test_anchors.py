@@ -15,7 +15,7 @@ from tests.gdb_session import run_gdb
 from tests.lister import list_packets
 
 PROGRAM = elf("algorithms-Os")
-NUMBERS = symbol(PROGRAM, "numbers")
+NUMBERS, SEED = symbol(PROGRAM, "numbers"), symbol(PROGRAM, "seed")
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr"]
 
 # For each capture: what Anchored says of the first and the last instruction's neighbourhood.
@@ -177,3 +177,17 @@ def test_a_saved_capture_holds_the_state_when_the_run_began(tmp_path: Path) -> N
     assert again["begin"] == found["begin"] and same(again["begin"], truth(tmp_path)[0].resume)
     # Another tool passes over it.
     assert list_packets(saved) and not [line for line in list_packets(saved) if "BAD" in line]
+
+
+def test_memory_is_that_of_the_target_that_was_halted(tmp_path: Path) -> None:
+    begin, look = ["continue", "print /x seed"], "etm x /1xw --at 2320 0x%x" % SEED
+    # GDB would read another program's file, or another run.
+    other = ["add-inferior -exec %s" % elf("algorithms-O0"), "inferior 2", look, "inferior 1"]
+    again = ["etm disconnect", "etm connect board:m33 --elf %s" % PROGRAM, look]
+    found = session(tmp_path, *begin, *other, *again)
+    was = re.search(r"\$1 = 0x([0-9a-f]+)", found)
+    words = re.findall(r"^0x%x.*:\s+(\S+)$" % SEED, found, re.MULTILINE)
+    assert was is not None and words == ["0x%08x" % int(was[1], 16)] * 2, found
+    # What was not read before the disconnection is lost.
+    found = session(tmp_path, *begin, *again)
+    assert re.search(r"^0x%x.*:\s+<unavailable>$" % SEED, found, re.MULTILINE), found
