@@ -88,10 +88,14 @@ class BranchTargets:
     def _arrive(self, branch: PendingBranch, address: int, current: List[int]) -> bool:
         if branch.call:
             return False
-        stays = False
-        if self._functions is not None and not branch.returns:
-            stays = self._functions.stays(self._address(branch.number), address)
-        self._calls.arrive(branch.number, address, stays, current)
+        stays, pad = False, None
+        if self._functions is not None:
+            start = self._address(branch.number)
+            if branch.returns:
+                pad = self._functions.landing(start, address)
+            else:
+                stays = self._functions.stays(start, address)
+        self._calls.arrive(branch.number, address, stays, current, pad)
         return True
 
     def stop(self, address: Optional[int], current: List[int]) -> Optional[int]:

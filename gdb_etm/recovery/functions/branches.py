@@ -54,6 +54,16 @@ class FunctionCode:
         leaves = row is not None and row.register == SP and row.offset == 0
         return ([following] if conditional else []) if leaves else None
 
+    def is_behind_call(self, address: int) -> bool:
+        """Check whether a call may be right before an address.
+
+        In T32 (Armv8-M ARM, C2.4) or A32.
+        """
+        code = self._program.read(address - 4, 4)
+        first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little")
+        is_t32 = first & 0xF800 == 0xF000 and second & 0xC000 == 0xC000 or second & 0xFF80 == 0x4780
+        return len(code) < 4 or is_t32 or second & 0x0F00 == 0x0B00 or second & 0x0FF0 == 0x0120
+
     def entered(self, function: int, isa: Isa) -> Iterable[int]:
         """List where other code enters a function behind its beginning.
 

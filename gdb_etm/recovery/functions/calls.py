@@ -55,6 +55,16 @@ class OpenCall(NamedTuple):
     activation: int
 
 
+class Landing(NamedTuple):
+    """Where execution may go on after an exception of C++."""
+
+    # The function that it is in the middle of.
+    start: int
+    end: int
+    # Whether a call may be right before it.
+    is_behind_call: bool
+
+
 class EntryKey(NamedTuple):
     """A fact of a function in terms of an entry register."""
 
@@ -127,26 +137,37 @@ class CallMatcher:
         for activation in activations:
             self.ties.setdefault(activation, []).append((len(self._ssa.accesses), (number, self._ssa.number)))
 
-    def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
+    def arrive(
+        self, number: int, address: int, within: bool, current: Sequence[int], pad: Optional[Landing] = None
+    ) -> None:
         """Take an indirect branch other than a call; possibly a return.
 
         :param within: Whether it stays in a function.
+        :param pad: What may be a landing pad there.
         """
         stack = self.stack
         for deep in range(1, min(len(stack), _DEEP) + 1):
             if stack[-deep].returns_to == address:
-                call = stack[-deep]
-                del stack[-deep:]
-                self.frame, self.activation = call.frame, call.activation
-                self.assume(call.number, self._slots, call.kept, current, CALL)
+                self._leave(len(stack) - deep, current)
                 return
-        if not within:
+        inside = [] if pad is None else [at for at, call in enumerate(stack) if pad.start < call.returns_to <= pad.end]
+        if pad is not None and len(inside) == 1 and (not pad.is_behind_call or stack[inside[0]].returns_to == address):
+            # The registers are restored that the functions in between had saved (EHABI32, unwinding phase 2).
+            self._leave(inside[0], current)
+        elif not within:
             own = [one for one in self.entries if one.activation == self.activation and not stack]
             self.left = (own[0].function if own else 0, own)
             self.entries = []
             self.frame = NO_FRAME
             self.entered = True
             self.enter()
+
+    def _leave(self, at: int, current: Sequence[int]) -> None:
+        # One of the calls has ended, and those that were made in it.
+        call = self.stack[at]
+        del self.stack[at:]
+        self.frame, self.activation = call.frame, call.activation
+        self.assume(call.number, self._slots, call.kept, current, CALL)
 
     def believe(self, kind: int, slot: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
         """Assume what a register or a frame word holds.

@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallMatcher, OpenCall
+from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallMatcher, Landing, OpenCall
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
 from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
 from gdb_etm.recovery.functions.frames import StackFrames
@@ -41,7 +41,7 @@ class Functions:
         self._frame_of = frame_of
         self._calls = calls
         self._information = information
-        branches = FunctionCode(information, ssa.program)
+        self._branches = branches = FunctionCode(information, ssa.program)
         self._frames = StackFrames(information, template)
         self._escape = Escape(information, branches, template)
         self._entry_values = EntryValues(information, branches, self._escape, template, ssa.read_constant)
@@ -132,6 +132,16 @@ class Functions:
         """Check whether a branch leads into the middle of its own function."""
         bounds = self._information.function(address)
         return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
+
+    def landing(self, start: int, address: int) -> Optional[Landing]:
+        """Give what may be a landing pad.
+
+        It is in the middle of another function than the branch.
+        """
+        bounds = self._information.function(address)
+        if bounds is None or not bounds[0] < address or bounds[0] <= start < bounds[1]:
+            return None
+        return Landing(*bounds, self._branches.is_behind_call(address))
 
     def finish(
         self, at: int, activation: int, stack: Sequence[OpenCall], pointer: int, address: Callable[[int], int]
