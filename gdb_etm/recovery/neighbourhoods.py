@@ -78,6 +78,10 @@ class Neighbourhood:
         """List the facts that a register's value rests on, nearest first."""
         return self._queries.why(number, name) if self.is_around(number, 0) else []
 
+    def release(self) -> None:
+        """Let go of what was worked out; nothing more can be asked."""
+        self._queries.release()
+
 
 class Neighbourhoods:
     """The newest neighbourhoods of a history.
@@ -108,6 +112,8 @@ class Neighbourhoods:
         segment = pieces.segment
         is_open = piece.first > segment.first, border is None and piece.last < segment.last
         made = Neighbourhood(self._work(piece, border, pieces), is_open)
+        for old in self._kept[: 1 - _KEPT]:
+            old.release()
         self._kept = [*self._kept[1 - _KEPT :], made]
         return made
 

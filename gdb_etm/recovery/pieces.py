@@ -126,7 +126,8 @@ class Pieces:
             self.findings[index] = tuple(queries.solution.findings)
             self._kept[index] = queries
             if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+                _, old = self._kept.popitem(last=False)
+                old.release()
         self._kept.move_to_end(index)
         return self._kept[index]
 

@@ -347,6 +347,19 @@ class Queries:
     def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
         return tuple(sorted({self._ssa.accesses[at].number for at in found}))
 
+    def release(self) -> None:
+        """Let go of what was worked out; nothing more can be asked.
+
+        It refers to itself in many ways, and garbage is not collected while more is worked out.
+        """
+        solution = self.solution
+        ssa, flow, solver = solution.ssa, solution.flow, solution.solver
+        memory, domain = solver.memory, ssa.domain
+        parts: List[object] = [domain.log, domain, memory.cells, memory.may_alias, memory, solver.proofs]
+        parts += [solver.propagation, solver.scheduler, solver, ssa, flow.threads, flow, solution]
+        for part in parts:
+            vars(part).clear()
+
     def _write(self, number: int, between: int) -> Write:
         access = self._ssa.accesses[number]
         domain = self._domain

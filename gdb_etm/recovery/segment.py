@@ -185,11 +185,13 @@ class Solution:
             return self._reader(Tier.EXACT)
         return self._words if self._end_fits else None
 
-    def readable(self, word: int) -> bool:
-        """Check whether there is memory at an aligned address."""
+    @property
+    def readable(self) -> Callable[[int], bool]:
+        """Tells, even without this, whether memory is at an aligned address."""
+        words = self._words
         if self.border is not None:
-            return self.border.readable(word)
-        return self._words is not None and self._words(word) is not None
+            return self.border.readable
+        return lambda word: words is not None and words(word) is not None
 
     def _further(self, memory: StoreForwarding, limit: Tier) -> None:
         # What is known of the end by assumption.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import lru_cache
 from pathlib import Path
 from typing import List
@@ -11,6 +12,7 @@ import pytest
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier, Touched
@@ -150,6 +152,20 @@ def test_what_may_have_been_accessed_is_told_apart() -> None:
         Touched(1, last, tuple(range(4, 60, 7)), (last - 3,)),
         Touched(1, last, tuple(range(8, 60, 7)), (last - 2,)),
     ]
+
+
+@pytest.mark.parametrize("is_alone", [False, True], ids=["pieces", "neighbourhoods"])
+def test_what_is_not_kept_takes_no_memory(is_alone: bool, folder: Path) -> None:
+    recovery = recovery_of(run_of("text-O2", folder), ALL, 2 * ALL if is_alone else 1000)
+    counts = []
+    gc.collect()
+    # Without garbage collection, as in the background.
+    with garbage_uncollected():
+        for number in range(ALL - 1000, ALL - 13000, -1000):
+            values = recovery.near(number, 300) if is_alone else recovery
+            values.register(number, "r0")
+            counts.append(len(gc.get_objects()))
+    assert counts[-1] - counts[5] < counts[3] - counts[0]
 
 
 def test_nothing_is_asked_of_what_lies_before_the_limit() -> None:
