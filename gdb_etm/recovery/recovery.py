@@ -72,7 +72,7 @@ class Recovery:
         It is 0 when that one is known, or never will be.
         """
         pieces = self._answerable(number)
-        return 0 if pieces is None else sum(_size(piece) for piece in pieces.pending(number))
+        return 0 if pieces is None else sum(piece.last - piece.since + 1 for piece in pieces.pending(number))
 
     def first(self, number: int) -> int:
         """Give the first instruction that is worked out along with another."""

@@ -243,6 +243,7 @@ class DebugSession:
 
     def forget_program(self) -> None:
         """Read ELF files and symbols again at next use."""
+        self.background.stop()
         self._images.clear()
         self.end_second_gdb()
         self.filters.forget_places()

@@ -12,8 +12,10 @@ from typing import List
 import pytest
 
 from gdb_etm.errors import AccessError
+from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.background import Background
+from gdb_etm.session.session import DebugSession
 
 SECONDS = 60
 
@@ -154,6 +156,15 @@ def test_what_the_work_failed_by_is_told_once(background: Background) -> None:
         background.start(done, done.set)
     background.start(done, done.set)
     assert done.wait(SECONDS)
+
+
+def test_other_symbols_end_the_work() -> None:
+    session = DebugSession(OfflineDebugger([]))
+    counting = Counting(session.background)
+    session.background.start(counting, counting.work)
+    counting.wait()
+    session.forget_program()
+    assert counting.has_ended.is_set()
 
 
 def test_no_garbage_is_collected_in_the_thread(background: Background) -> None:

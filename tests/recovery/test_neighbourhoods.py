@@ -5,8 +5,9 @@ How much is worked on is counted in instructions.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
@@ -19,10 +20,11 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Tier, Value
+from tests.firmware.field.build import board_of as field_board_of
 from tests.recovery.score import NAMES
 from tests.recovery.small import RAM, run
-from tests.recovery.test_pieces import CHOSEN, X, run_of
-from tests.recovery.truth import Run
+from tests.recovery.test_pieces import CHOSEN, HALT, X, run_of
+from tests.recovery.truth import Run, prepare
 
 ALL, PIECE, LIMIT = 16000, 5000, 12000
 # Where a place is asked about, in instructions before the end.
@@ -90,6 +92,22 @@ def test_what_a_neighbourhood_tells_is_true(program: str, folder: Path) -> None:
         wrong = [one for one in values if one[2].value != found.value(one[1], first + one[0] - 1)]
         assert values and not wrong
     assert recovery.since == len(recovery.history) + 1
+
+
+# A program on each kernel, and programs without one.
+@pytest.mark.parametrize("program", ["station-O2", "gateway-Og", "plant-Os", "logger-Og", "script-Og"])
+def test_no_later_answer_contradicts_an_earlier_one(program: str, folder: Path) -> None:
+    board = field_board_of(program)
+    found = Run(prepare(program, folder, HALT, board), program, board)
+    recovery, first = recovery_of(found), found.start(ALL)
+    shown: Dict[Tuple[int, str, Value], None] = {}
+    for place, reach in product(PLACES[2:], REACHES):
+        number = len(recovery.history) + 1 - place
+        shown.update(dict.fromkeys(told(recovery.near(number, reach), number)))
+    recovery.register(1, "r0")
+    assert shown and not [one for one in shown if one[2].value != found.value(one[1], first + one[0] - 1)]
+    later = [(one[2], recovery.register(*one[:2])) for one in shown]
+    assert not [two for two in later if two[1].value not in (None, two[0].value)]
 
 
 def test_the_first_answer_takes_its_neighbourhood_alone(folder: Path, worked: List[Worked]) -> None:
