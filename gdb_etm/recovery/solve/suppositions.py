@@ -17,7 +17,7 @@ from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Times that it is begun again without what did not come true.
-_ROUNDS = 12
+_ROUNDS = 8
 _PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED)
 
 
