@@ -77,6 +77,7 @@ class GdbEvents:
     def _on_prompt(self) -> None:
         self._session.background.is_attended = True
         self._report(settle)
+        self._report(_refresh)
 
     def _on_exiting(self, event: Any) -> None:
         self._report(leave)
@@ -103,6 +104,12 @@ class GdbEvents:
         self._debugger.forget()
         self._places.forget()
         self._session.forget_program()
+
+
+def _refresh(session: DebugSession) -> None:
+    # Convenience variables hold what the background has found out since.
+    for walk in session.current.walks if session.current is not None else ():
+        walk.refresh()
 
 
 def _interrupt_soon() -> None:

@@ -162,6 +162,11 @@ class CaptureRecord:
         """Check whether the capture holds code that it can be decoded with."""
         return any(source.images for source in self.capture.sources)
 
+    @property
+    def walks(self) -> List[Walk]:
+        """The user's walks through its histories."""
+        return [one.walk for one in (self._decoded or self._some).values() if one.walk is not None]
+
     def forget_symbols(self) -> None:
         """Forget the names of functions: the symbols have changed."""
         for decoded in (self._decoded or self._some).values():

@@ -97,6 +97,8 @@ class RecoveredVariables:
         self._session = session
         self._record = record
         self._decoded = decoded
+        # What was given last is provisional: the number of its instruction.
+        self._provisional: Optional[int] = None
 
     def at(self, number: int) -> Dict[str, Optional[int]]:
         """Give the registers before an instruction, None where unknown.
@@ -105,6 +107,7 @@ class RecoveredVariables:
         """
         values: Dict[str, Optional[int]] = dict(VARIABLES)
         history = self._decoded.history
+        self._provisional = None
         if number > len(history):
             end = self._record.anchored.after(history)
             values.update({"etm_" + name: end.registers.get(name) for name in _REGISTERS} if end is not None else {})
@@ -116,8 +119,15 @@ class RecoveredVariables:
             registers = found.registers(number, _REGISTERS, self._session.meter)
         except (CommandError, Interrupted):
             return values
+        self._provisional = None if found.is_final(number) else number
         values.update({"etm_" + name: value for name, value in registers.items()})
         return values
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more is known by now than was given last."""
+        found = self._decoded.recovered
+        return found is not None and self._provisional is not None and found.is_final(self._provisional)
 
     def news(self) -> List[str]:
         """Give the findings of their recovery that were not reported yet."""

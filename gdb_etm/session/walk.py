@@ -57,6 +57,10 @@ class Variables(Protocol):
     def at(self, number: int) -> Dict[str, Optional[int]]:
         """Give the registers by variable name; None where unknown."""
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether more is known by now than was given last."""
+
     def news(self) -> List[str]:
         """Give the findings of their recovery that were not reported yet."""
 
@@ -184,6 +188,11 @@ class Walk:
         cursor = self.cursor
         values = {"etm_pc": cursor.address, "etm_index": cursor.position.number, "etm_count": cursor.end - 1}
         self.places.publish({**values, **self._variables.at(cursor.position.number)})
+
+    def refresh(self) -> None:
+        """Set them again if more is known by now."""
+        if self._variables.is_behind:
+            self.publish()
 
     def row(self, level: int) -> _FrameRow:
         """Describe a frame.

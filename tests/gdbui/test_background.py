@@ -80,6 +80,7 @@ def fixture_prompt(tmp_path: Path) -> Iterator[Prompt]:
 
 
 def test_an_answer_is_provisional_until_the_background_comes_to_it(prompt: Prompt) -> None:
+    assert "= void" in prompt.run("print $etm_sp")
     first = prompt.run("etm info registers sp")
     found = _PROVISIONAL.search(first)
     assert found is not None and "up to the end are being worked out]" in first
@@ -90,6 +91,7 @@ def test_an_answer_is_provisional_until_the_background_comes_to_it(prompt: Promp
     assert "values of the past: worked out from instruction " in prompt.settle()
     later = prompt.run("etm info registers sp")
     assert "provisional" not in later and re.search(r"^sp  0x2007[0-9a-f]{4} ", later, re.MULTILINE), later
+    assert re.search(r"= 0x2007[0-9a-f]{4}$", prompt.run("print /x $etm_sp"), re.MULTILINE)
     # Back to a place that is not known, and out of GDB in the midst of it.
     prompt.run("set etm recovery-limit unlimited")
     prompt.run("etm goto 2000")
