@@ -71,6 +71,7 @@ OVERRIDES: Dict[str, Set[str]] = {
         "write_dp",
     },
     "pyocd.utility.sockets.ListenerSocket": {"accept"},
+    "typing.Container": set(),
     "typing.ContextManager": set(),
     "typing.Dict": set(),
     "typing.List": set(),

@@ -23,6 +23,9 @@ _FAREWELL = 2.0
 # What the debugger's own thread waits for; threads inherit what is blocked.
 _SIGNALS = (signal.SIGINT, signal.SIGCHLD, signal.SIGALRM, signal.SIGWINCH)
 
+# Of each thread, the worker that it runs, if any.
+_LOCAL = threading.local()
+
 
 class Ended(Exception):
     """The work in the background is not wanted any more."""
@@ -115,8 +118,8 @@ class Background:
         :returns: Whether this is the thread in the background.
         :raises Ended: In that thread: its work is not wanted any more.
         """
-        worker = threading.current_thread()
-        if not isinstance(worker, _Worker):
+        worker = _own_worker()
+        if worker is None:
             return False
         if self._holders or worker is not self._worker:
             self._give_turn(worker)
@@ -139,8 +142,8 @@ class Background:
                 self._turn.wait()
 
 
-class _Worker(threading.Thread):
-    # Does one piece of work.
+class _Worker:
+    # Does one piece of work, in a thread of its own.
 
     def __init__(
         self,
@@ -149,7 +152,7 @@ class _Worker(threading.Thread):
         begin: Callable[[_Worker], None],
         end: Callable[[_Worker], None],
     ) -> None:
-        super().__init__(name="gdb_etm background", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="gdb_etm background", daemon=True)
         self.owner = owner
         # Whether it works now, or waits.
         self.has_turn = False
@@ -159,7 +162,14 @@ class _Worker(threading.Thread):
         self._begin = begin
         self._end = end
 
-    def run(self) -> None:
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout: Optional[float] = None) -> None:
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        _LOCAL.worker = self
         try:
             self._begin(self)
             with garbage_uncollected():
@@ -175,4 +185,9 @@ class _Worker(threading.Thread):
 
 def in_background() -> bool:
     """Check whether this is the thread that works in the background."""
-    return isinstance(threading.current_thread(), _Worker)
+    return _own_worker() is not None
+
+
+def _own_worker() -> Optional[_Worker]:
+    worker: Optional[_Worker] = getattr(_LOCAL, "worker", None)
+    return worker

@@ -200,7 +200,8 @@ class DebugSession:
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture once, and give one core's history."""
-        read = self.read_memory if record.is_live and self._reaches_memory() else None
+        # By the debugger, which hides its breakpoints.
+        read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
         decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
         return record.choose(decoded, trace_id)
 

@@ -51,8 +51,11 @@ class Session:
         found = parts([*begin, "watch numbers[3]", *moves, "etm save %s" % self.snapshot])
         self.moves = found[len(begin) + 1 : len(begin) + 5]
         address = symbol(PROGRAM, "numbers") + 12
-        self.stores = stores(truth, address)
         self.length = numbers_of(self.moves[1])[1]
+        written = stores(truth, address, self.length)
+        self.stores = [number for number, _ in written]
+        # Where GDB sees another value than before.
+        self.changes = [later[0] for older, later in zip([(0, -1), *written], written) if older[1] != later[1]]
 
 
 def numbers_of(where: str) -> Tuple[int, int]:
@@ -62,14 +65,19 @@ def numbers_of(where: str) -> Tuple[int, int]:
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
 
 
-def stores(truth: Path, address: int) -> List[int]:
-    """List the instructions that stored to a word, as the board tells."""
-    found, number = [], 0
-    for line in truth.read_text().splitlines():
+def stores(truth: Path, address: int, length: int) -> List[Tuple[int, int]]:
+    """List the instructions that stored a word, and the word, as the board tells.
+
+    :param length: How many ran last: before them the program ran untraced.
+    """
+    lines = truth.read_text().splitlines()
+    found: List[Tuple[int, int]] = []
+    number = length - sum(line.startswith("0x") for line in lines)
+    for line in lines:
         number += line.startswith("0x")
         words = line.split()
-        if words[:1] == ["store"] and int(words[1], 16) <= address < int(words[1], 16) + int(words[2]):
-            found.append(number)
+        if number > 0 and words[:3] == ["store", "0x%08x" % address, "4"]:
+            found.append((number, int(words[3], 16)))
     return found
 
 
@@ -78,7 +86,7 @@ def test_a_watchpoint_goes_past_no_store_without_a_word(session: Session) -> Non
     number = session.length + 1
     for told, where in zip(session.moves[::2], session.moves[1::2]):
         stopped, _ = numbers_of(where)
-        passed = [store for store in session.stores if stopped < store < number - 1]
+        passed = [store for store in session.changes if stopped < store < number - 1]
         unknown = re.search(r"on the way: ([\d,]+) accesses to addresses that are not known; they may have been", told)
         assert len(passed) <= (int(unknown[1].replace(",", "")) if unknown else 0), (stopped, passed, told)
         number = stopped
