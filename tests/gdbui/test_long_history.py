@@ -66,7 +66,7 @@ def numbers_of(where: str) -> Tuple[int, int]:
 
 
 def stores(truth: Path, address: int, length: int) -> List[Tuple[int, int]]:
-    """List the instructions that stored a word, and the word, as the board tells.
+    """List who stored a word, and the word, as the board tells.
 
     :param length: How many ran last: before them the program ran untraced.
     """
