@@ -27,7 +27,7 @@ from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.gdb_server import Between, GdbServer
 from gdb_etm.access.guards import guard_listeners, without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
-from gdb_etm.access.watched_probe import WatchedProbe
+from gdb_etm.access.watched_probe import NonsenseError, WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
@@ -120,11 +120,15 @@ class PyocdSession:
         try:
             _open(self._session)
             self._hello = self._describe_ports() if options.dap_only else self._serve(options)
+            # pyOCD leaves out what it could not read, and goes on.
+            _refuse_nonsense(self.probe)
         except (exceptions.Error, OSError) as error:
             self.close()
+            _refuse_nonsense(self.probe)
             raise ConnectError("the target was found, then stopped answering: %s" % error) from None
         except BaseException:
             self.close()
+            _refuse_nonsense(self.probe)
             raise
 
     def hello(self) -> Hello:
@@ -356,10 +360,18 @@ def _open(session: Session) -> None:
                 "cannot open debug probe %s; is another program using it? (%s)" % (probe.unique_id, error)
             ) from None
         # pyOCD's own message for a silent target says nothing of what happened; the cause does.
-        hint = " (a Cortex-A or Cortex-R is none to pyOCD: try --dap-only)" if str(error) == _NO_CORES else ""
+        reason = probe.failure or error.__cause__ or error
+        hint = " (a Cortex-A or Cortex-R is none to pyOCD: try --dap-only)" if str(reason) == _NO_CORES else ""
         raise ConnectError(
-            "debug probe %s is there, the target is not: %s%s" % (probe.unique_id, error.__cause__ or error, hint)
+            "debug probe %s is there, the target is not: %s%s" % (probe.unique_id, reason, hint)
         ) from None
+
+
+def _refuse_nonsense(probe: WatchedProbe) -> None:
+    if isinstance(probe.failure, NonsenseError):
+        raise ConnectError(
+            "the debug probe %s sent nonsense; unplug it and plug it in again (%s)" % (probe.unique_id, probe.failure)
+        )
 
 
 def _serve_gdb(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 DEFAULT_CONTROL_PORT = 3344
 CONNECT_MODES = ("attach", "halt", "pre-reset", "under-reset")
 _CLOSING_SECONDS = 5.0
+# From pyOCD, for an option's value that it cannot use, and for answers of a target that are not so.
+_STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Front(Protocol):
@@ -77,8 +79,8 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
         return 1
     except _Stop:
         pass
-    except (KeyError, TypeError, ValueError) as error:  # from pyOCD, as for an option's value that it cannot use
-        _report(ConnectError("pyOCD failed: %s" % error), streams)
+    except _STUMBLES as error:
+        _report(ConnectError("pyOCD failed: %s: %s" % (type(error).__name__, error)), streams)
         return 1
     finally:
         if session is not None:

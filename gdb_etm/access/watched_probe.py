@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from pyocd.core import exceptions
 from pyocd.probe.debug_probe import DebugProbe
@@ -21,6 +21,8 @@ from gdb_etm.access.watchdog import LOOK_SECONDS
 _STUCK_LOOKS = 8
 # One after the other: USB says in many ways that nothing is there any more.
 _MOST_FAILURES = 8
+# Methods of a probe and of its memory interfaces that take an address and how many values to read.
+_READ_SEVERAL = ("read_ap_multiple", "read_memory_block32", "read_memory_block8")
 
 
 class NonsenseError(exceptions.ProbeError):
@@ -50,7 +52,7 @@ class WatchedProbe:
         # Why it is lost; None while it is not.
         self.lost: Optional[str] = None
         # What was wrong with it last, unless somebody has set this to None since.
-        self.failure: Optional[str] = None
+        self.failure: Optional[exceptions.ProbeError] = None
         # Called with the reason when it is lost.
         self.mourners: List[Callable[[str], None]] = []
 
@@ -67,7 +69,7 @@ class WatchedProbe:
         """Give the probe's own, its methods watched."""
         value = getattr(self._probe, name)
         if isinstance(value, MethodType):
-            value = self._watched(value)
+            value = self._watched(_complete(value))
             setattr(self, name, value)
         return value
 
@@ -171,9 +173,30 @@ class WatchedProbe:
         """
         if isinstance(error, exceptions.ProbeError):
             self._failures += 1
-            self.failure = str(error)
+            self.failure = error
             if isinstance(error, exceptions.ProbeDisconnected) or self.is_watched and self._failures >= _MOST_FAILURES:
                 self._lose(str(error))
+
+
+def _complete(method: MethodType) -> Callable[..., Any]:
+    """Refuse answers with another number of values than asked for.
+
+    pyOCD takes the values behind a hole for those that are missing.
+    """
+    if method.__name__ not in _READ_SEVERAL:
+        return method
+
+    def read(address: int, count: int = 1, *others: Any, **options: Any) -> Any:
+        found = method(address, count, *others, **options)
+        return (lambda: _counted(found(), count)) if callable(found) else _counted(found, count)
+
+    return read
+
+
+def _counted(found: Sequence[int], count: int) -> Sequence[int]:
+    if len(found) != count:
+        raise NonsenseError("%d of %d values" % (len(found), count))
+    return found
 
 
 def _problem(error: Exception) -> exceptions.ProbeError:
@@ -191,4 +214,4 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
-        return self._watched(value) if isinstance(value, MethodType) else value
+        return self._watched(_complete(value)) if isinstance(value, MethodType) else value

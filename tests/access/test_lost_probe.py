@@ -109,8 +109,21 @@ def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: st
 def test_holes_in_a_fifo_are_told(session: PyocdSession) -> None:
     """A lost word is gone; the next one does not replace it."""
     fail_after(session, "short_read", 50)
-    with pytest.raises(AccessError, match=r"sent nonsense; .* \(98 of 99 words\)"):
+    with pytest.raises(AccessError, match=r"sent nonsense; .* \(98 of 99 values\)"):
         session.port(0).read_fifo(CPUID, 100)
+
+
+def test_a_hole_in_any_answer_is_told_while_opening() -> None:
+    """pyOCD takes other values instead, or does without."""
+    told = []
+    for transfers in range(1, 400, 9):
+        options = ("board.elf=%s" % DEMO, "board.faults=short-read:%d" % transfers)
+        try:
+            PyocdSession(SessionOptions(probe="board:m33", options=options)).close()
+        except ConnectError as error:
+            told.append(str(error))
+    line = re.compile(r"the debug probe board:m33 sent nonsense; .* \((\d+ of \d+ values|IndexError: .*)\)")
+    assert len(told) > 20 and all(map(line.fullmatch, told)), told
 
 
 def test_a_lost_probe_is_refused_to_who_waits_for_it(session: PyocdSession) -> None:
