@@ -77,7 +77,7 @@ class Capture:
 
     def _history(self, decoded: Decoded) -> History:
         def recover(number: int) -> ContextManager[Recovery]:
-            return recovered(self._session, self._record, decoded).solved(number, self._session.meter)
+            return recovered(self._session, decoded).solved(number, self._session.meter)
 
         return History(decoded, self._session.debugger, recover)
 

@@ -27,7 +27,7 @@ def run_captures(session: DebugSession, values: Values) -> Iterable[str]:
     if number is not None:
         for record in session.captures:
             if record.number == number:
-                session.current = record
+                session.show(record)
                 return ["capture %d: %s" % (number, session.summary(record))]
         known = ", ".join(str(record.number) for record in session.captures) or "none"
         raise CommandError("no capture %d; at hand: %s" % (number, known))

@@ -34,7 +34,7 @@ def run_backtrace(session: DebugSession, values: Values) -> Iterable[str]:
 
 def _arguments(session: DebugSession) -> Tuple[List[Arguments], List[str], List[str]]:
     # The call stack does not depend on what is worked out; who ended that before gets it without arguments.
-    decoded = session.decode(session.look())
+    decoded = session.shown()
     if decoded.recovered is not None and decoded.recovered.is_refused:
         return [], [], []
     try:

@@ -32,7 +32,7 @@ _BATCH = 1000
 
 def run_history(session: DebugSession, values: Values) -> Iterable[str]:
     """List executed instructions."""
-    decoded = session.decode(session.look(), values.get(TRACE_ID))
+    decoded = session.shown(values.get(TRACE_ID))
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "history-size")
     if not len(decoded.history):
@@ -51,7 +51,7 @@ def run_history(session: DebugSession, values: Values) -> Iterable[str]:
 
 def run_functions(session: DebugSession, values: Values) -> Iterable[str]:
     """List function segments, exceptions and gaps."""
-    decoded = session.decode(session.look(), values.get(TRACE_ID))
+    decoded = session.shown(values.get(TRACE_ID))
     calls = decoded.calls(session.debugger.function_at)
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "function-call-history-size")

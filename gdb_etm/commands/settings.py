@@ -11,6 +11,7 @@ from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions
 from gdb_etm.session.background import BACKGROUND
+from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, history_limit
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import THIS_GDB
 from gdb_etm.session.session import DebugSession
@@ -20,6 +21,13 @@ from gdb_etm.views.text import align
 def _check_regions(text: str) -> None:
     try:
         regions(text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _check_limit(text: str) -> None:
+    try:
+        history_limit(text)
     except ValueError as error:
         raise CommandError(str(error)) from None
 
@@ -100,6 +108,15 @@ SETTINGS: Tuple[Setting, ...] = (
         'see the past.  off: GDB talks to pyOCD\'s server directly, from the next "etm connect" on.',
         "on",
         ("on", "off"),
+    ),
+    Setting(
+        HISTORY_LIMIT,
+        "how much the one history of a connection holds",
+        "instructions, the size of their trace, or both; unlimited: all.  When there is more, the oldest captures are\n"
+        "left out, and the instructions numbered anew.",
+        DEFAULT_LIMIT,
+        ("unlimited",),
+        _check_limit,
     ),
     Setting(
         "history-size",

@@ -42,7 +42,11 @@ def run_status(session: DebugSession, values: Values) -> Iterator[str]:
     if session.events.now.reactions:
         yield "events: " + session.events.text
     if session.current is not None:
-        yield "capture %d (%s): %s" % (session.current.number, session.current.origin, session.summary(session.current))
+        yield "capture %d (%s): %s" % (
+            session.current.number,
+            session.current.origin,
+            session.summary(session.current),
+        )
         worked_out = session.worked_out[-1].recovered if session.worked_out else None
         if worked_out is not None:
             yield worked_out.status

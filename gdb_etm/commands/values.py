@@ -128,7 +128,7 @@ def register_at(at: Moment, name: str) -> Value:
 
 def _at_end(at: Moment, value: Value) -> Value:
     # The halted core's own.
-    end = at.record.anchored.after(at.decoded.history)
+    end = at.decoded.anchored.after(at.decoded.history)
     found = end.registers.get("xpsr", end.registers.get("cpsr")) if end is not None else None
     return value if found is None else Value(found, Tier.EXACT, "read at the halt")
 

@@ -52,7 +52,7 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
         if found is None:
             raise CommandError('"%s" is no number of an instruction: etm why N REG' % first)
         number = int(found.group(1).replace(",", ""))
-        last = len(session.decode(session.look(), values.get(TRACE_ID)).history)
+        last = len(session.shown(values.get(TRACE_ID)).history)
         if not 1 <= number <= last:
             raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
         values.add(AT, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable, Iterable, Optional
 
 import gdb
@@ -11,6 +12,13 @@ from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.places import GdbPlaces, publish
 from gdb_etm.session.disconnecting import check_connection_end, error_text, leave, settle
 from gdb_etm.session.session import DebugSession
+
+_KINDS = {
+    gdb.BP_WATCHPOINT: "watchpoint",
+    gdb.BP_HARDWARE_WATCHPOINT: "watchpoint",
+    gdb.BP_READ_WATCHPOINT: "watchpoint",
+    gdb.BP_ACCESS_WATCHPOINT: "watchpoint",
+}
 
 
 class GdbEvents:
@@ -49,7 +57,7 @@ class GdbEvents:
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
     def _on_stop(self, event: Any) -> None:
-        self._report(DebugSession.on_halt)
+        self._report(partial(DebugSession.on_halt, halted_by=_halted_by(event)))
         publish(self._session)
 
     def _on_cont(self, event: Any) -> None:
@@ -104,6 +112,15 @@ class GdbEvents:
         self._debugger.forget()
         self._places.forget()
         self._session.forget_program()
+
+
+def _halted_by(event: Any) -> str:
+    # In GDB's words; nothing for the end of a step.
+    if isinstance(event, gdb.BreakpointEvent):
+        return ", ".join("%s %d" % (_KINDS.get(one.type, "breakpoint"), one.number) for one in event.breakpoints)
+    if isinstance(event, gdb.SignalEvent):
+        return "interrupted" if event.stop_signal == "SIGINT" else str(event.stop_signal)
+    return ""
 
 
 def _refresh(session: DebugSession) -> None:

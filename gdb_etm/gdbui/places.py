@@ -215,7 +215,7 @@ class CallsFunction(gdb.Function):
         """Count."""
         wanted = name.string()
         try:
-            calls = self.__session.decode(self.__session.look()).calls(self.__session.debugger.function_at)
+            calls = self.__session.shown().calls(self.__session.debugger.function_at)
         except EtmError as error:
             raise gdb.GdbError(str(error))
         except KeyboardInterrupt as stop:

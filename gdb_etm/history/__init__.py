@@ -4,6 +4,7 @@ From recordings to a history:
 
 - ``build.py``: framing, the protocol's decoder, the store; ``errand.py``, ``recording.py``, ``columns.py`` and
   ``event_columns.py`` carry parts to another process and back, as bytes whose sizes are all checked.
+- ``joined.py``: recordings that follow each other, as one.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
 - ``path.py``: random access by number, by address, forward and back.
 

@@ -7,7 +7,7 @@ are entries of their own.  Reading costs work per executed range, not per instru
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Union
 
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, HistorySegment, stitch
@@ -141,6 +141,7 @@ def call_history(
     resolve: Resolver,
     exits: Callable[[Range], Exit],
     progress: Optional[Callable[[int], None]] = None,
+    paused: AbstractSet[int] = frozenset(),
 ) -> CallHistory:
     """Cut a history into function segments.
 
@@ -149,6 +150,7 @@ def call_history(
     :param exits: Tells how a range is left, see :class:`~gdb_etm.history.exits.Exits`.
     :param progress: Called now and then with the number of instructions read since the last call; what it raises ends
         the work.
+    :param paused: Instructions after which the core paused; it makes no entry.
     """
     due = reported = 0
     reader = RangeReader(history, resolve, exits)
@@ -166,4 +168,22 @@ def call_history(
             reader.exception_return()
     end = reader.end()
     stitch(reader.stretches)
-    return CallHistory(reader.rows, reader.stretches, len(history), reader.calls, end)
+    rows = _without_pauses(reader.rows, paused) if paused else reader.rows
+    return CallHistory(rows, reader.stretches, len(history), reader.calls, end)
+
+
+def _without_pauses(rows: List[FrameEntry], paused: AbstractSet[int]) -> List[FrameEntry]:
+    # An activation that goes on after a pause has one segment.
+    kept: List[FrameEntry] = []
+    is_after_pause = False
+    for row in rows:
+        if isinstance(row.event, Gap) and row.first - 1 in paused:
+            is_after_pause = True
+            continue
+        goes_on = (
+            is_after_pause and kept and row.event is None and kept[-1].event is None and kept[-1].frame is row.frame
+        )
+        if not goes_on:
+            kept.append(row)
+        is_after_pause = False
+    return kept

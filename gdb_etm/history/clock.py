@@ -23,7 +23,15 @@ from gdb_etm.protocols.elements import (
 from gdb_etm.protocols.recorder import Run
 
 # After these a cycle count may have been lost, so that the next one says nothing of how many there were in all.
-_LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapReason.DISCARD, GapReason.BAD_PACKET))
+_LOSES_COUNTS = frozenset(
+    (
+        GapReason.NOT_SYNCHRONISED,
+        GapReason.OVERFLOW,
+        GapReason.OVERWRITTEN,
+        GapReason.DISCARD,
+        GapReason.BAD_PACKET,
+    )
+)
 
 _UNKNOWN = -1
 _SPACING = 64

@@ -8,8 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory, Span
-from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, Range
 
 
 class Seam(NamedTuple):
@@ -146,16 +147,10 @@ class Path:
     def _find_seams(self) -> List[Seam]:
         # A halt in between, after which execution goes on where it was, hides nothing.
         seams: List[Seam] = []
-        halt: Optional[Tuple[int, Optional[int]]] = None
+        paused = pauses(self.history)
         for after, event in self.history.interruptions():
-            if isinstance(event, Exception_) and event.name == DEBUG_HALT:
-                halt = after, event.return_address
-                continue
-            if not isinstance(event, Gap):
-                continue
-            on = event.reason is GapReason.TRACE_ON and halt is not None and halt[0] == after
-            if not (on and halt is not None and after < self.length and self.address(after + 1) == halt[1]):
+            if isinstance(event, Gap) and after not in paused:
                 seams.append(Seam(after, event))
-        if halt is not None and halt[0] == self.length:
-            self.halted_at = halt[1]
+            if isinstance(event, Exception_) and event.name == DEBUG_HALT and after == self.length:
+                self.halted_at = event.return_address
         return seams

@@ -107,6 +107,16 @@ class ExecutionHistory:
         return self._blocks.program
 
     @property
+    def blocks(self) -> Blocks:
+        """The program's blocks, as they were decoded."""
+        return self._blocks
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recording that it is made of."""
+        return self._recorder
+
+    @property
     def order(self) -> Sequence[int]:
         """Numbers of the runs in execution order: the history's entries."""
         return self._order

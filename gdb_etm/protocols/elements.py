@@ -37,6 +37,7 @@ class GapReason(Enum):
 
     NOT_SYNCHRONISED = "waiting for synchronisation"
     TRACE_ON = "tracing was off"
+    OVERWRITTEN = "the buffer wrapped: what ran before was overwritten"
     OVERFLOW = "the trace unit's FIFO overflowed"
     DISCARD = "the trace unit discarded what it had not output yet"
     BAD_PACKET = "bad packet"

@@ -56,7 +56,7 @@ class Recovery:
         self._progress = progress
         # Instructions that what was asked for takes, and those of them that are worked out.
         self._due = self._done = 0
-        segments = cut_segments(history, rules.untouched)
+        segments = cut_segments(history, rules.untouched, rules.touched)
         self._pieces = [Pieces(history, one, rules, self._work_piece) for one in segments]
         self._firsts = [one.segment.first for one in self._pieces]
         self._neighbourhoods = Neighbourhoods(self._work_alone)

@@ -51,6 +51,8 @@ class Rules(NamedTuple):
     stacks: Tuple[Tuple[int, int], ...] = ()
     # Whether the debugger changed no register and no memory while the core was halted within the history.
     untouched: bool = False
+    # Where that is not so all the same: instructions from and to which the debugger may have, at halts after them.
+    touched: Tuple[Tuple[int, int], ...] = ()
     # How many instructions are worked on at once: at first those before the end, then older ones.
     window: int = 50000
     # How many instructions before the end are worked on at most; None is all of them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, Optional
 
+from gdb_etm.history.halts import breaks
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
@@ -30,7 +31,6 @@ from gdb_etm.recovery.solve.regained import Regained
 from gdb_etm.recovery.solve.solver import Solver
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import LOCKUP
-from gdb_etm.recovery.ssa.segments import breaks
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts

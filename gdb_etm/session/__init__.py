@@ -9,7 +9,8 @@ Commands and the Python interface are two ways to the same things here; neither 
   ``interpreter.py``: which Python runs pyOCD; ``description.py``: the trace hardware in words.
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
   trace; ``planning.py`` makes the trace unit's options of all that, and starts.
-- ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and
+- ``captures.py``: captures at hand, decoded when somebody looks; ``joined.py``: those that follow each other, as one
+  history; ``summary.py``: one in a line; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``snapshots.py``: captures saved in folders and loaded from them.
 - ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the

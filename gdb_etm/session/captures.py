@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import AccessError, CaptureError, CommandError
@@ -10,6 +10,7 @@ from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.exits import Exits
+from gdb_etm.history.halts import pauses
 from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.image import Program
@@ -46,12 +47,20 @@ class Decoded:
 
     :param history: The executed instructions.
     :param meter: Watches what takes long.
+    :param anchored: What is known of the core's state at the ends of the trace.
+    :param trace_id: Its instruction trace's.
     """
 
-    def __init__(self, history: ExecutionHistory, meter: Meter) -> None:
+    def __init__(self, history: ExecutionHistory, meter: Meter, anchored: Anchored, trace_id: int) -> None:
         self.history = history
+        self.anchored = anchored
+        self.trace_id = trace_id
         self._meter = meter
         self.doubt = NO_DOUBT
+        # Where the debugger halted in it, such as "halt in put (breakpoint 1)": by the instruction before.
+        self.halts: Dict[int, str] = {}
+        # Named positions.
+        self.marks: Dict[str, int] = {}
         # What ``etm history`` showed last.
         self.instructions_shown: Optional[NumberRange] = None
         # What ``etm functions`` showed last.
@@ -61,6 +70,7 @@ class Decoded:
         # Its recovery, as it was asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
         self._calls: Optional[CallHistory] = None
+        self._paused: Optional[FrozenSet[int]] = None
         self._clock: Optional[CycleClock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None
 
@@ -68,6 +78,13 @@ class Decoded:
     def program(self) -> Program:
         """The program that it was decoded with."""
         return self.history.program
+
+    @property
+    def paused(self) -> FrozenSet[int]:
+        """The instructions after which the core was halted, and nothing ran unseen."""
+        if self._paused is None:
+            self._paused = pauses(self.history)
+        return self._paused
 
     @property
     def clock(self) -> CycleClock:
@@ -89,7 +106,8 @@ class Decoded:
         if self._calls is None:
             size = len(self.history)
             with self._meter.task("finding the calls in %s" % plural(size, "instruction"), size) as task:
-                self._calls = call_history(self.history, resolve, Exits(self.program), task.advance)
+                exits = Exits(self.program)
+                self._calls = call_history(self.history, resolve, exits, task.advance, self.paused - self.halts.keys())
         return self._calls
 
     def compare(self, read: ReadMemory) -> None:
@@ -147,6 +165,10 @@ class CaptureRecord:
         self.is_live = is_live
         # What is known of the core's state at the ends of the trace.
         self.anchored = Anchored()
+        # Why the core is not where it was at the halt before, or what more ran than is in this capture; may be empty.
+        self.unseen = ""
+        # Whether the debugger changed nothing from the halt before until the core ran on.
+        self.follows_untouched = False
         # All histories, once they are decoded; until then those that somebody asked for by their trace IDs.
         self._decoded: Optional[Dict[int, Decoded]] = None
         self._some: Dict[int, Decoded] = {}
@@ -208,7 +230,7 @@ class CaptureRecord:
         capture = with_images(self.capture, images)
         result: Dict[int, Decoded] = {}
         for found, history in decode_capture(capture, self._meter, cache, trace_id).items():
-            result[found] = Decoded(history, self._meter)
+            result[found] = Decoded(history, self._meter, self.anchored, found)
             if read is not None and self.is_live:
                 result[found].compare(read)
         self.capture = capture
@@ -253,8 +275,8 @@ class CaptureRecord:
 
     def whose(self, decoded: Decoded) -> str:
         """Name a history's trace ID; empty where there is only one."""
-        ids = {id(one): "0x%02x" % trace_id for trace_id, one in (self._decoded or {}).items()}
-        return "" if len(ids) < 2 else "trace ID %s of %s" % (ids[id(decoded)], ", ".join(ids.values()))
+        ids = ["0x%02x" % trace_id for trace_id in self._decoded or ()]
+        return "" if len(ids) < 2 else "trace ID 0x%02x of %s" % (decoded.trace_id, ", ".join(ids))
 
 
 def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:

@@ -20,7 +20,7 @@ from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.view import PastView, View
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import THIS_GDB, Recovered
 from gdb_etm.session.second_gdb import Answer, SecondGdb
@@ -49,7 +49,6 @@ class Moment(NamedTuple):
     """A moment of a history: the state before an instruction."""
 
     session: DebugSession
-    record: CaptureRecord
     decoded: Decoded
     known: Recovered
     number: int
@@ -87,27 +86,26 @@ def moment(
     :param needs_position: Whether the end will not do where there is no cursor.
     :raises CommandError: There is no such moment.
     """
-    record = session.look()
-    decoded = session.decode(record, trace_id)
-    known = recovered(session, record, decoded)
+    decoded = session.shown(trace_id)
+    known = recovered(session, decoded)
     if at is None and session.places is None and needs_position:
         raise CommandError("without GDB there is no position: say before which instruction")
-    found = _at_cursor(session, record, decoded, known) if at is None else None
+    found = _at_cursor(session, decoded, known) if at is None else None
     if found is None:
         last = len(decoded.history)
         if at is not None and not 1 <= at <= last:
             raise CommandError("--at %d: the instructions are numbered 1 to %d" % (at, last))
-        found = Moment(session, record, decoded, known, last + 1 if at is None else at)
+        found = Moment(session, decoded, known, last + 1 if at is None else at)
     known.look(found.number, session.meter)
     return found
 
 
-def _at_cursor(session: DebugSession, record: CaptureRecord, decoded: Decoded, known: Recovered) -> Optional[Moment]:
+def _at_cursor(session: DebugSession, decoded: Decoded, known: Recovered) -> Optional[Moment]:
     if decoded.walk is None:
         return None
     cursor = decoded.walk.cursor
     address = cursor.stack()[cursor.selected].address if cursor.selected else None
-    return Moment(session, record, decoded, known, cursor.position.number, cursor.selected, address)
+    return Moment(session, decoded, known, cursor.position.number, cursor.selected, address)
 
 
 def printed(at: Moment, command: str) -> List[Marked]:
@@ -188,7 +186,7 @@ _SPARE = 4
 def _layout(at: Moment) -> RegisterLayout:
     if not is_m_profile(at.decoded.history.source.core):
         return a_profile()
-    anchored = at.record.anchored
+    anchored = at.decoded.anchored
     ends = [anchor.registers for anchor in (anchored.begin, anchored.end) if anchor is not None]
     has_both = any("psp" in registers for registers in ends)
     return m_profile(has_both, any("fpscr" in registers for registers in ends))

@@ -63,6 +63,8 @@ class Anchors:
         self._ran = True
         # Whether the user has changed nothing of the core since it ran for the first time into an empty buffer.
         self.is_untouched = True
+        # The same of the time from when the buffer was emptied until then.
+        self.was_left_alone = True
 
     def on_halt(self) -> None:
         """Note a halt."""
@@ -78,7 +80,7 @@ class Anchors:
         """Note that the trace buffer is empty and tracing is on."""
         self._begin = None
         self._ran = self._debugger.is_running()
-        self.is_untouched = True
+        self.is_untouched = self.was_left_alone = True
 
     def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]]) -> None:
         """Note that the core is about to run.
@@ -99,7 +101,10 @@ class Anchors:
 
     def touched(self) -> None:
         """Note that the user has changed something."""
-        self.is_untouched = self.is_untouched and not self._ran
+        if self._ran:
+            self.is_untouched = False
+        else:
+            self.was_left_alone = False
 
     def changed(self, address: int, size: int) -> None:
         """Note a write to memory through the debugger."""
@@ -130,6 +135,10 @@ class Anchored(NamedTuple):
     is_whole: bool = False
     # Whether the debugger changed nothing while the core was halted in between.
     is_untouched: bool = False
+    # Where it may have all the same: instructions from and to which, at halts after them.
+    touched: Tuple[Tuple[int, int], ...] = ()
+    # States at halts in between, each after an instruction.
+    halts: Tuple[Tuple[int, Anchor], ...] = ()
 
     def before(self, history: ExecutionHistory) -> Optional[CoreState]:
         """Give the state before a history's first instruction.

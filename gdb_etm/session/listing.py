@@ -8,18 +8,39 @@ from gdb_etm.capture import BufferEnd
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.history.store import Span, TracedInstruction
-from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
+from gdb_etm.protocols.elements import (
+    DEBUG_HALT,
+    Cycles,
+    DataGap,
+    Event,
+    Exception_,
+    Gap,
+    GapReason,
+    Timestamp,
+    TraceEvent,
+    Transfer,
+)
 from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger, SourceLine
 from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.ranges import NumberRange
-from gdb_etm.views.history import EventRow, FunctionRow, InstructionRow, Row, SourceRow, TracedData, TransferRow
+from gdb_etm.views.history import (
+    EventRow,
+    FunctionRow,
+    InstructionRow,
+    NoteRow,
+    Row,
+    SourceRow,
+    TracedData,
+    TransferRow,
+)
 
 # Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there.
 _EXC_RETURN = 0xFFFFFF
 _LOCKUP = "Lockup"
 _LONGEST_IT_BLOCK = 4
+_STEPPED = "stepped by the debugger"
 
 
 def history_rows(
@@ -43,8 +64,14 @@ def history_rows(
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
+    halts = _Halts(decoded)
     for item, time in _timed(decoded, shown, modifiers):
         if not isinstance(item, TracedInstruction):
+            note = halts.note(last, item)
+            if note is not None:
+                yield note
+            if halts.hides(last, item):
+                continue
             leading = last < shown.first and shown.first > 1 and no_leading
             trailing = last >= shown.last and no_trailing
             starts = last == 0 and item is not None and _is_start(decoded, item)
@@ -53,6 +80,39 @@ def history_rows(
             continue
         last = item.number
         yield from write.instruction(item, time)
+
+
+class _Halts:
+    # Tells halts in a line each: those that the user saw with their reason, the debugger's own together.
+
+    def __init__(self, decoded: Decoded) -> None:
+        self._paused = decoded.paused
+        self._halts = decoded.halts
+        # The instruction after which the debugger halted by itself last, and the one whose halt was told last.
+        self._stepped = self._told = -1
+
+    def note(self, after: int, event: Optional[Event]) -> Optional[NoteRow]:
+        if after == self._told or not _is_of_halt(event):
+            return None
+        if after in self._halts:
+            self._told = after
+            return NoteRow(self._halts[after])
+        if after not in self._paused or after == self._stepped:
+            return None
+        is_first, self._stepped = after - 1 not in (self._stepped, self._told), after
+        return NoteRow(_STEPPED) if is_first else None
+
+    def hides(self, after: int, event: Optional[Event]) -> bool:
+        # Where it went on nothing else is to be told; elsewhere there is a gap.
+        if after in self._paused:
+            return _is_of_halt(event)
+        return after in self._halts and isinstance(event, Exception_) and event.name == DEBUG_HALT
+
+
+def _is_of_halt(event: Optional[Event]) -> bool:
+    if isinstance(event, Exception_):
+        return event.name == DEBUG_HALT
+    return isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 
 
 def event_rows(debugger: Debugger, decoded: Decoded) -> List[Row]:
@@ -68,9 +128,16 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
     :param with_lines: Whether each has its source file and lines.
     """
     lines = _SegmentLines(debugger, decoded) if with_lines else None
+    told: Set[int] = set()
     for entry in decoded.calls(debugger.function_at).entries(shown.first, shown.last):
         if isinstance(entry, Break) and entry.after == 0 and _is_start(decoded, entry.event):
             continue
+        if isinstance(entry, Break) and entry.after in decoded.halts:
+            if entry.after not in told:
+                told.add(entry.after)
+                yield FunctionRow(NoteRow(decoded.halts[entry.after]), "", 0, 0)
+            if entry.after in decoded.paused:
+                continue
         path, first, last = lines.of(entry) if lines is not None else ("", 0, 0)
         yield FunctionRow(entry, path, first, last, _origin(decoded, entry))
 

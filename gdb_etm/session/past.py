@@ -9,7 +9,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.reliance import reliance_of
 from gdb_etm.session.anchor import ram_in_use
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import Decoded
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
@@ -28,21 +28,21 @@ def walk(session: DebugSession) -> Walk:
 
     :raises CommandError: There is no capture, or nothing in it.
     """
-    record = session.look()
-    decoded = session.decode(record)
+    decoded = session.shown()
     if session.places is None:
         raise CommandError("this needs a debugger's symbols")
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     if decoded.walk is None:
-        is_halted = record.is_live and record.anchored.end is not None
+        is_halted = session.look().is_live and decoded.anchored.end is not None
         calls = partial(decoded.calls, session.places.function_at)
-        variables = RecoveredVariables(session, record, decoded)
+        variables = RecoveredVariables(session, decoded)
         decoded.walk = Walk(decoded.history, calls, session.places, is_halted, variables)
+        decoded.walk.cursor.marks = decoded.marks
     return decoded.walk
 
 
-def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) -> Recovered:
+def recovered(session: DebugSession, decoded: Decoded) -> Recovered:
     """Give the recovery of a history; it works when it is asked.
 
     :raises CommandError: It is off, or there is nothing in the history.
@@ -60,17 +60,17 @@ def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) ->
     if known is None or known.asked != asked:
         session.background.stop()
         watch = Watch(session.background)
-        recovery = recovery_of(record, decoded, files, reliance, watch)
+        recovery = recovery_of(decoded, files, reliance, watch)
         decoded.recovered = known = Recovered(
-            recovery, asked, watch, session.background, partial(_read_memory, session, record)
+            recovery, asked, watch, session.background, partial(_read_memory, session, decoded)
         )
         _drop_old(session.worked_out, decoded)
     return known
 
 
-def _read_memory(session: DebugSession, record: CaptureRecord) -> Iterator[None]:
+def _read_memory(session: DebugSession, decoded: Decoded) -> Iterator[None]:
     # The RAM in use at the halt; each block is read once.  What the debugger itself reads is read before this returns.
-    end = record.anchored.end
+    end = decoded.anchored.end
     if end is None:
         return iter(())
     reading = end.reading(ram_in_use(session.images(), end.registers))
@@ -89,13 +89,11 @@ class RecoveredVariables:
     """The registers at a walk's position, for convenience variables.
 
     :param session: Its settings say how far to go.
-    :param record: The capture.
     :param decoded: The history of the walk.
     """
 
-    def __init__(self, session: DebugSession, record: CaptureRecord, decoded: Decoded) -> None:
+    def __init__(self, session: DebugSession, decoded: Decoded) -> None:
         self._session = session
-        self._record = record
         self._decoded = decoded
         # What was given last is provisional: the number of its instruction.
         self._provisional: Optional[int] = None
@@ -109,11 +107,11 @@ class RecoveredVariables:
         history = self._decoded.history
         self._provisional = None
         if number > len(history):
-            end = self._record.anchored.after(history)
+            end = self._decoded.anchored.after(history)
             values.update({"etm_" + name: end.registers.get(name) for name in _REGISTERS} if end is not None else {})
             return values
         try:
-            found = recovered(self._session, self._record, self._decoded)
+            found = recovered(self._session, self._decoded)
             if found.is_refused and not found.is_final(number):
                 return values
             registers = found.registers(number, _REGISTERS, self._session.meter)

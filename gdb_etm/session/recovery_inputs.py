@@ -19,14 +19,13 @@ from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.session.anchor import STACK_POINTERS
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import Decoded
 from gdb_etm.session.halt_states import Anchored
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
 
 
 def recovery_of(
-    record: CaptureRecord,
     decoded: Decoded,
     files: Sequence[str],
     reliance: Reliance = Reliance(),
@@ -34,18 +33,17 @@ def recovery_of(
 ) -> Recovery:
     """Make the recovery of one core's history; it solves on demand.
 
-    :param record: The capture.
-    :param decoded: What of it is recovered.
+    :param decoded: What is recovered.
     :param files: The ELF files of the program.
     :param reliance: How far to go.
     :param progress: Called now and then while it works, see :class:`~gdb_etm.recovery.recovery.Recovery`.
     """
-    history = decoded.history
-    rules = rules_of(record.anchored, history, files)
+    history, anchored = decoded.history, decoded.anchored
+    rules = rules_of(anchored, history, files)
     return Recovery(
         history,
-        record.anchored.after(history),
-        record.anchored.before(history),
+        anchored.after(history),
+        anchored.before(history),
         reliance.rules(rules),
         progress=progress,
     )
@@ -75,6 +73,7 @@ def rules_of(anchored: Anchored, history: ExecutionHistory, files: Sequence[str]
         objects=objects,
         stacks=tuple(writable),
         untouched=anchored.is_whole and anchored.is_untouched,
+        touched=anchored.touched,
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections import deque
-from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.errors import CommandError
 from gdb_etm.history.build import DecoderCache
-from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.anchor import Anchor
@@ -19,10 +17,11 @@ from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.filters import FilterSet
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
+from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
 from gdb_etm.session.places import Locations, ReplayPlaces
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.request import TraceRequest
-from gdb_etm.views.captures import counts_text, size_text
+from gdb_etm.session.summary import summary
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
 # Captures that stay at hand.
 KEPT = 16
-# Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.
-_SUMMARY_BYTES = 1 << 16
+_TRACING_WAS_OFF = "while the core ran"
 
 
 class DebugSession:
@@ -53,9 +51,13 @@ class DebugSession:
         # The connection to a target with trace; None without one.
         self.connection: Optional[TargetConnection] = None
         # Captures, oldest first.
-        self.captures: Deque[CaptureRecord] = deque(maxlen=KEPT)
-        # The capture that history, functions and packets show.
+        self.captures: List[CaptureRecord] = []
+        # The capture that packets and a budget are of; the history that is shown ends there.
         self.current: Optional[CaptureRecord] = None
+        # The captures of the connection, as one history; None without one.
+        self.joined: Optional[JoinedCaptures] = None
+        # Whether the history is that of the current capture alone.
+        self.is_alone = False
         # Called about every second while something starts, with the seconds so far.
         self.progress: Callable[[float], None] = lambda seconds: None
         # What the debugger knows for walking through a history; None where it cannot.
@@ -83,6 +85,10 @@ class DebugSession:
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
         self._undrained = False
+        # What stopped the core last, such as "breakpoint 1".
+        self._halted_by = ""
+        # What more has happened to the core since the last capture than the next one tells; may be empty.
+        self._unseen = ""
         # Whether the debugger's program ended: it may have released the target, or be about to run it again.
         self.program_ended = False
         # A connection that was given up, and GDB is still connected to its server.
@@ -122,16 +128,43 @@ class DebugSession:
         return self._meter
 
     def add(self, capture: RawCapture, origin: str, is_live: bool) -> CaptureRecord:
-        """Add a capture as the current one; at most 16 are kept."""
+        """Add a capture as the current one.
+
+        Of those that are not part of the one history at most 16 are kept.
+        """
         self.background.stop()
         self._taken += 1
         self.current = CaptureRecord(self._taken, capture, origin, is_live, self._meter)
         self.current.anchored = anchored_of(capture)
         self.captures.append(self.current)
+        self.is_alone = False
+        joined = self.joined.records if self.joined is not None else []
+        others = [record for record in self.captures if record not in joined]
+        for record in others[:-KEPT]:
+            self.captures.remove(record)
         if self._taken % KEPT == 0:
             # A decoded capture holds many reference cycles, which Python collects seldom when they are old.
             gc.collect()
         return self.current
+
+    def join(self, record: CaptureRecord, unseen: str, follows_untouched: bool) -> None:
+        """Add the newest capture to the history of the connection.
+
+        :param unseen: What more has happened since the capture before; empty where nothing has.
+        :param follows_untouched: Whether the debugger changed nothing from the halt before until the core ran on.
+        """
+        record.unseen, record.follows_untouched = unseen, follows_untouched
+        if self.joined is None:
+            self.joined = JoinedCaptures(self._meter)
+        self.joined.add(record, self._history_limit)
+
+    @property
+    def _history_limit(self) -> Limit:
+        return history_limit(self.settings.get(HISTORY_LIMIT, DEFAULT_LIMIT))
+
+    def show(self, record: CaptureRecord) -> None:
+        """Have a capture shown alone, until there is a newer one."""
+        self.current, self.is_alone = record, True
 
     def connected(self) -> TargetConnection:
         """Give the connection.
@@ -163,12 +196,15 @@ class DebugSession:
         if self.debugger.is_running():
             raise CommandError("the target runs; halt it first (Ctrl-C)")
         images = self.images()
+        # Until it is read.
+        unseen, self._unseen = self._unseen, self._unseen or "the trace buffer could not be read"
         with self._meter.task("reading the trace buffer") as task:
             begin = self._anchors.take_begin()
-            capture = connection.drain(images, self._next_name(), task.advance)
-        self._undrained = False
+            capture = connection.drain(images, "capture %d" % (self._taken + 1), task.advance)
+        self._undrained, self._unseen = False, unseen
         place = self.debugger.location()
-        record = self._add_anchored(connection, capture, "halt in " + place if place else "halt", begin)
+        why = " (%s)" % self._halted_by if self._halted_by else ""
+        record = self._add_anchored(connection, capture, ("halt in " + place if place else "halt") + why, begin)
         connection.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
@@ -176,13 +212,13 @@ class DebugSession:
         self, connection: TargetConnection, capture: RawCapture, origin: str, begin: Optional[Anchor]
     ) -> CaptureRecord:
         record = self.add(capture, origin, is_live=True)
+        anchors = self._anchors
         record.anchored = Anchored(
-            begin,
-            self._anchors.halt,
-            leaves_nothing_out(connection.trace),
-            connection.has_core and self._anchors.is_untouched,
+            begin, anchors.halt, leaves_nothing_out(connection.trace), connection.has_core and anchors.is_untouched
         )
-        self._anchors.emptied()
+        unseen, self._unseen = self._unseen, "" if connection.has_core else _TRACING_WAS_OFF
+        self.join(record, unseen, connection.has_core and anchors.was_left_alone)
+        anchors.emptied()
         return record
 
     def stop(self) -> Optional[CaptureRecord]:
@@ -191,19 +227,36 @@ class DebugSession:
         if connection.has_core and not self._undrained and not self.debugger.is_running():
             connection.halt_trace()
             return None
+        is_running = self.debugger.is_running()
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
             begin = self._anchors.take_begin()
-            capture = connection.stop(images, self._next_name(), task.advance)
+            capture = connection.stop(images, "capture %d" % (self._taken + 1), task.advance)
         self._undrained = False
-        return self._add_anchored(connection, capture, "etm stop", begin)
+        record = self._add_anchored(connection, capture, "etm stop", begin)
+        if is_running:
+            self._unseen = _TRACING_WAS_OFF
+        return record
+
+    def shown(self, trace_id: Optional[int] = None) -> Decoded:
+        """Give the connection's history, or the chosen capture's.
+
+        :raises CommandError: There is none, or no such trace ID.
+        :raises CaptureError: Nothing in it can be decoded.
+        """
+        record = self.look()
+        if self.is_alone or self.joined is None or self.joined.records[-1:] != [record]:
+            return self.decode(record, trace_id)
+        return self.joined.decoded(self._histories, self._history_limit, trace_id)
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture once, and give one core's history."""
+        return record.choose(self._histories(record, trace_id), trace_id)
+
+    def _histories(self, record: CaptureRecord, trace_id: Optional[int]) -> Dict[int, Decoded]:
         # By the debugger, which hides its breakpoints.
         read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
-        decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
-        return record.choose(decoded, trace_id)
+        return record.decoded(self.images_for(record), self._cache, read, trace_id)
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the halted target's memory, whatever the debugger shows.
@@ -258,11 +311,13 @@ class DebugSession:
         if second_gdb is not None:
             second_gdb.close()
 
-    def on_halt(self) -> Iterator[str]:
+    def on_halt(self, halted_by: str = "") -> Iterator[str]:
         """React to a halt: drain the buffer, unless draining is lazy.
 
+        :param halted_by: Such as ``"breakpoint 1"``; empty where it is not known.
         :returns: Lines to print.
         """
+        self._halted_by = halted_by
         if self.connection is None or not self.connection.is_tracing:
             return
         if not self.connection.has_run():
@@ -284,6 +339,10 @@ class DebugSession:
             due()
             self.on_trace_start()
 
+    def summary(self, record: CaptureRecord) -> str:
+        """Summarise a capture in a line; a big one is not decoded."""
+        return summary(record, self.decode, self.debugger)
+
     def _special(self, known: Collection[str]) -> Mapping[str, int]:
         return self.connection.special_registers(known) if self.connection is not None else {}
 
@@ -293,6 +352,8 @@ class DebugSession:
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
             self._anchors.on_resume(self.connection.is_tracing, self.images() if with_memory else None)
+            if not self.connection.is_tracing:
+                self._unseen = _TRACING_WAS_OFF
         self._leave()
 
     def _leave(self) -> None:
@@ -328,31 +389,11 @@ class DebugSession:
         self.on_trace_start()
         return True
 
-    def summary(self, record: CaptureRecord) -> str:
-        """Summarise a capture in a line; a big one is not decoded."""
-        is_big = not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES
-        if is_big or not record.capture.buffer:
-            return size_text(record.capture)
-        decoded = self.decode(record)
-        if not record.has_program:
-            return size_text(record.capture) + '; no program: "file PROGRAM" lets them be decoded'
-        calls = decoded.calls(self.debugger.function_at)
-        span = self._function_of(decoded.history, 1), self._function_of(decoded.history, len(decoded.history))
-        counts = counts_text(record.capture, len(decoded.history), span, calls.calls, calls.exceptions)
-        return counts + ("; the program and the target's memory differ" if decoded.doubt.addresses else "")
-
-    def _function_of(self, history: ExecutionHistory, number: int) -> str:
-        function = self.debugger.function_at(history.instruction(number).address) if len(history) else None
-        return function.name if function is not None else ""
-
     def let_go(self) -> Optional[TargetConnection]:
         """Take the connection out of the session; None when there is none."""
         self.background.stop()
         self._leave()
         connection, self.connection = self.connection, None
-        self._undrained = False
-        self._due = None
+        self.joined = None
+        self._undrained, self._unseen, self._due = False, "", None
         return connection
-
-    def _next_name(self) -> str:
-        return "capture %d" % (self._taken + 1)

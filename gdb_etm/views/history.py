@@ -69,8 +69,14 @@ class EventRow(NamedTuple):
     words: str = ""
 
 
+class NoteRow(NamedTuple):
+    """A line between instructions, such as ``"halt in put (breakpoint 1)"``."""
+
+    text: str
+
+
 # A BufferEnd says that the history begins here.
-Row = Union[InstructionRow, SourceRow, EventRow, BufferEnd]
+Row = Union[InstructionRow, SourceRow, EventRow, NoteRow, BufferEnd]
 
 
 def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -89,6 +95,8 @@ def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
                 yield columns.source(row)
             elif isinstance(row, BufferEnd):
                 yield end_text(row)
+            elif isinstance(row, NoteRow):
+                yield "[%s]" % row.text
             else:
                 yield from columns.event(row)
                 yield from columns.transfers(row.transfers)
@@ -224,7 +232,8 @@ def _middle(row: InstructionRow) -> str:
 class FunctionRow(NamedTuple):
     """An entry of the call history, with source lines and a note."""
 
-    entry: Entry
+    # A note stands for a halt.
+    entry: Union[Entry, NoteRow]
     # Source file of a segment; empty when unknown or unwanted.
     path: str
     # Lowest source line that ran, where ``path`` is known.
@@ -248,7 +257,11 @@ def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool)
             indent = "  " * alike[0].level if calls else ""
             gaps += [(len(cells), indent + text) for text in gap_lines(entry.event for entry in alike)]
             continue
-        cells += [_function_cells(row, calls, instructions) for row in group]
+        for row in group:
+            if isinstance(row.entry, NoteRow):
+                gaps.append((len(cells), "[%s]" % row.entry.text))
+            else:
+                cells.append(_function_cells(row, calls, instructions))
     lines = align(cells, "   ")
     margin = " " * (max((len(line[0]) for line in cells), default=0) + 3)
     for at, text in reversed(gaps):
@@ -258,7 +271,7 @@ def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool)
 
 def _function_cells(row: FunctionRow, calls: bool, instructions: bool) -> List[str]:
     entry = row.entry
-    if isinstance(entry, Break):
+    if not isinstance(entry, (Segment, Interrupt)):
         return []
     line = [str(entry.number), ("  " * entry.level if calls else "") + _function_name(entry, row.note)]
     if instructions and isinstance(entry, Segment):

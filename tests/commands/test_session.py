@@ -162,6 +162,7 @@ def test_settings_are_those_that_commands_read() -> None:
         "anchor-memory",
         "drain",
         "gdb",
+        "history-limit",
         "history-size",
         "function-call-history-size",
         "recovery",

@@ -24,7 +24,7 @@ from gdb_etm.session.recovery_inputs import recovery_of
 session = commands_session()
 record = session.current
 decoded = session.decode(record)
-recovery = recovery_of(record, decoded, session.debugger.program_files())
+recovery = recovery_of(decoded, session.debugger.program_files())
 rows = []
 outside = 0
 for number in range(1, len(decoded.history) + 2, 11):
@@ -166,7 +166,7 @@ from gdb_etm.api.inside import commands_session
 from gdb_etm.session.recovery_inputs import recovery_of
 session = commands_session()
 decoded = session.decode(session.current)
-recovery = recovery_of(session.current, decoded, session.debugger.program_files())
+recovery = recovery_of(decoded, session.debugger.program_files())
 address = int(gdb.parse_and_eval("&station.table[PRESSURE].handler").cast(gdb.lookup_type("long")))
 newest = recovery.writes(address, 4).writes[0]
 place = decoded.history.instruction(newest.number).address

@@ -81,7 +81,13 @@ def test_the_total_begins_anew_where_counts_are_unknown_or_lost() -> None:
 
     assert counts(1, Cycles(1, 20), 1, Cycles(2, 30), 1, Cycles(3, 40)) == [None, 30, 70]
     assert counts(1, Cycles(1, 20), 1, Cycles(2, None), 1, Cycles(3, 40)) == [None, None, 40]
-    lost = [GapReason.OVERFLOW, GapReason.BAD_PACKET, GapReason.NOT_SYNCHRONISED, GapReason.DISCARD]
+    lost = [
+        GapReason.OVERFLOW,
+        GapReason.BAD_PACKET,
+        GapReason.NOT_SYNCHRONISED,
+        GapReason.OVERWRITTEN,
+        GapReason.DISCARD,
+    ]
     for reason in lost:
         assert counts(1, Cycles(1, 20), Gap(2, reason, ""), 1, Cycles(3, 30), 1, Cycles(4, 40)) == [None, None, 40]
     # Missing code or time in which nothing was traced hides no count.

@@ -55,5 +55,5 @@ def test_a_replay_has_the_constants_of_what_ran(tmp_path: Path) -> None:
     code = history.program.read(at, size)
     assert history_from(elf("steps")).program.read(at, size) != code
     shutil.copy(elf("steps"), path)
-    replay = make_replay(Decoded(history, Meter()), lambda address: None, [path], Anchored())
+    replay = make_replay(Decoded(history, Meter(), Anchored(), 0), lambda address: None, [path], Anchored())
     assert replay.past.memory(1, at, size) == code

@@ -1,0 +1,175 @@
+"""Consecutive captures of one connection, as one history."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.errors import CaptureError
+from gdb_etm.history.joined import JoinedRecording, Part
+from gdb_etm.session.anchor import Anchor
+from gdb_etm.session.captures import CaptureRecord, Decoded, Doubt
+from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.progress import Meter
+
+# Decodes a capture: all its histories by trace ID, or the one.
+Decode = Callable[[CaptureRecord, Optional[int]], Dict[int, Decoded]]
+
+# The setting, and its value unless it was set.
+HISTORY_LIMIT = "history-limit"
+DEFAULT_LIMIT = "20,000,000 64MiB"
+_LIMIT = re.compile(r"(?=\S)([1-9][0-9,]*)?(?: ?\b([1-9][0-9,]*) ?MiB)?", re.IGNORECASE)
+_NOTHING = "capture %d holds no trace of it"
+# This part of the most instructions is kept when there are more.
+_KEPT = 0.75
+
+
+class Limit(NamedTuple):
+    """The most that joined captures hold."""
+
+    instructions: int
+    # Of their buffers.
+    size: int
+
+
+def history_limit(text: str) -> Limit:
+    """Read the setting: ``unlimited``, or instructions, MiB or both.
+
+    :raises ValueError: It is none.
+    """
+    if text == "unlimited":
+        return Limit(sys.maxsize, sys.maxsize)
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise ValueError('"%s" is no limit: such as 20,000,000, 64MiB, both, or unlimited' % text)
+    instructions, size = (one.replace(",", "") if one else None for one in found.groups())
+    return Limit(int(instructions or sys.maxsize), int(size) << 20 if size else sys.maxsize)
+
+
+class JoinedCaptures:
+    """The captures that follow each other, the newest last.
+
+    :param meter: Watches what takes long.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self.records: List[CaptureRecord] = []
+        # How many older ones were left out, because there were too many.
+        self.dropped = 0
+        self._cores: Dict[int, _Core] = {}
+
+    def add(self, record: CaptureRecord, limit: Limit) -> None:
+        """Add the newest capture; leave out the oldest beyond a limit."""
+        self.records.append(record)
+        sizes = [len(one.capture.buffer) for one in self.records]
+        excess = 0
+        while sum(sizes[excess:]) > limit.size and excess < len(sizes) - 1:
+            excess += 1
+        self._drop(excess)
+
+    def _drop(self, count: int) -> None:
+        if count:
+            del self.records[:count]
+            self.dropped += count
+            # Those that are kept are put together again; they are decoded already.
+            self._cores.clear()
+
+    def decoded(self, decode: Decode, limit: Limit, trace_id: Optional[int] = None) -> Decoded:
+        """Give a core's history.
+
+        :param trace_id: None takes that of the first core that has instructions in the newest capture that has any.
+        :raises CaptureError: Nothing in the newest capture can be decoded.
+        :raises CommandError: There is no such trace ID.
+        """
+        newest = self.records[-1]
+        chosen = newest.choose(decode(newest, trace_id), trace_id)
+        if trace_id is None and not len(chosen.history):
+            chosen = next(filter(lambda one: len(one.history), map(self._first(decode), self.records[::-1])), chosen)
+        core = self._grown(decode, chosen.trace_id)
+        if core.recording.length > limit.instructions and len(self.records) > 1:
+            self._drop(core.excess(int(limit.instructions * _KEPT)))
+            core = self._grown(decode, chosen.trace_id)
+        return core.decoded(self._meter)
+
+    def _first(self, decode: Decode) -> Callable[[CaptureRecord], Decoded]:
+        return lambda record: record.choose(decode(record, None), None)
+
+    def _grown(self, decode: Decode, trace_id: int) -> "_Core":
+        core = self._cores.setdefault(trace_id, _Core())
+        for record in self.records[core.count :]:
+            try:
+                found = decode(record, trace_id if core.parts else None).get(trace_id)
+            except CaptureError:
+                found = None
+            core.add(record, found)
+        return core
+
+
+class _Core:
+    # The history of one core.
+
+    def __init__(self) -> None:
+        self.recording = JoinedRecording()
+        # How many captures were looked at.
+        self.count = 0
+        # Those that hold something of this core: with the number of the last instruction of each.
+        self.parts: List[Tuple[CaptureRecord, Decoded, int]] = []
+        self._unseen = ""
+        # Named positions, and the newest history, which has them.
+        self._marks: Dict[str, int] = {}
+        self._decoded: Optional[Decoded] = None
+
+    def add(self, record: CaptureRecord, found: Optional[Decoded]) -> None:
+        self.count += 1
+        self._decoded = None
+        if found is None:
+            self._unseen = self._unseen or record.unseen or _NOTHING % record.number
+            return
+        if self.parts and self.parts[-1][1].program.identity() != found.program.identity():
+            # Another program: its history begins here.
+            self.recording, self.parts = JoinedRecording(), []
+            self._marks.clear()
+        end = found.anchored.end if found.anchored.after(found.history) is not None else None
+        unseen, self._unseen = self._unseen or record.unseen, ""
+        halted_at = end.pc if end is not None else None
+        self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen))
+        self.parts.append((record, found, self.recording.length))
+
+    def excess(self, most: int) -> int:
+        # How many captures there are before the newest that hold so many instructions.
+        for record, _, last in self.parts[:-1]:
+            if self.recording.length - last <= most:
+                return self.count - next(at for at, (one, _, _) in enumerate(self.parts[::-1]) if one is record)
+        return self.count - 1
+
+    def decoded(self, meter: Meter) -> Decoded:
+        if self._decoded is None:
+            last = self.parts[-1][1]
+            found = Decoded(self.recording.history(last.history), meter, self._anchored(), last.trace_id)
+            doubts = [one.doubt for _, one, _ in self.parts]
+            unread = next((doubt.unread for doubt in doubts if doubt.unread is not None), None)
+            found.doubt = Doubt(set().union(*(doubt.addresses for doubt in doubts)), unread)
+            found.halts = {last: record.origin for record, _, last in self.parts}
+            found.marks = self._marks
+            self._decoded = found
+        return self._decoded
+
+    def _anchored(self) -> Anchored:
+        first, last = self.parts[0][1].anchored, self.parts[-1][1].anchored
+        touched: List[Tuple[int, int]] = []
+        halts: List[Tuple[int, Anchor]] = []
+        before = 0
+        for record, one, until in self.parts:
+            if before and not record.follows_untouched:
+                touched.append((before, before))
+            if not (one.anchored.is_whole and one.anchored.is_untouched) and until > before + 1:
+                touched.append((before + 1, until - 1))
+            end = one.anchored.end
+            if end is not None and one.anchored.after(one.history) is not None:
+                halts.append((until, end))
+            before = until
+        return Anchored(
+            first.begin if first.is_whole else None, last.end, last.is_whole, True, tuple(touched), tuple(halts[:-1])
+        )
