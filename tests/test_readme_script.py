@@ -62,7 +62,8 @@ def test_inside_gdb_it_prints_the_same(tmp_path: Path) -> None:
     assert first in lines and "Breakpoint 1, dispatch (" in transcript
     at = lines.index(rest[0])
     assert lines[at : at + len(rest)] == rest
-    assert lines[at + len(rest)].startswith("* 1  ") and lines[at + len(rest)].endswith("halt in dispatch")
+    last = lines[at + len(rest)]
+    assert last.startswith("* 1  ") and last.endswith("halt in dispatch (breakpoint 1)")
 
 
 if __name__ == "__main__":

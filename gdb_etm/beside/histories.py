@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, List, Mapping, Optional, Sequence
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.beside.replays import make_replay
@@ -23,6 +23,7 @@ from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.captures import with_images
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.halt_states import Anchored, anchored_of
+from gdb_etm.session.messages import HandedOver
 from gdb_etm.session.opening import over_port
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
@@ -47,20 +48,37 @@ class Histories:
         # The program.
         self.images = tuple(image for name in files for image in load_elf(name))
 
-    def replay(self, capture: RawCapture, halt: Halt, known: Anchored, reliance: Reliance = Reliance()) -> Replay:
-        """Decode a capture.
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Take settings that the user has changed, by their names."""
+        self._session.settings.update(settings)
 
-        :param halt: The target, where the capture ends.
-        :param known: What is known of the ends of its trace; of the end, besides what the target's server gives.
+    def forget(self) -> None:
+        """Forget all captures: the next one follows none."""
+        self._session.captures.clear()
+        self._session.joined = None
+
+    def add(self, capture: RawCapture, known: Anchored, unseen: str = "", follows_untouched: bool = False) -> None:
+        """Take the capture of the newest halt; it follows the one before.
+
+        :param known: What is known of the ends of its trace.
+        :param unseen: What more has happened since the capture before; empty where nothing has.
+        :param follows_untouched: Whether nothing was changed from the halt before until the core ran on.
+        """
+        record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
+        record.anchored = known
+        self._session.join(record, unseen, follows_untouched)
+
+    def replay(self, halt: Halt, reliance: Reliance = Reliance()) -> Replay:
+        """Give the history that ends with the newest capture.
+
+        :param halt: The target, where the capture ends; its server knows more of it than the capture does.
         :param reliance: What values may rest on.
         :raises CaptureError: There is nothing to replay.
         """
-        record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
-        self._session.captures.clear()
         # The history before it is garbage now: megabytes in cycles, which Python collects seldom.
         gc.collect()
-        decoded = self._session.decode(record)
-        anchored = known._replace(end=_HaltAnchor(halt, known.end))
+        decoded = self._session.shown()
+        anchored = decoded.anchored._replace(end=_HaltAnchor(halt, decoded.anchored.end))
         replay = make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)
         replay.past.rely(reliance)
         return replay
@@ -94,7 +112,9 @@ class SnapshotSource:
         problem: EtmError = CaptureError("the snapshot holds no trace")
         for capture in self._captures:
             try:
-                return self._histories.replay(capture, halt, anchored_of(capture)._replace(end=None), self._reliance)
+                self._histories.forget()
+                self._histories.add(capture, anchored_of(capture)._replace(end=None))
+                return self._histories.replay(halt, self._reliance)
             except CaptureError as error:
                 problem = error
         raise problem
@@ -169,7 +189,8 @@ class TracingSource:
             raise CaptureError("nothing was traced yet: let the program run, then halt it")
         capture = self._connection.drain(self._histories.images, "halt")
         self._has_run = False
-        return self._histories.replay(capture, halt, Anchored(self._begin, None, True), self._reliance)
+        self._histories.add(capture, Anchored(self._begin, Anchor(halt.state().registers), True))
+        return self._histories.replay(halt, self._reliance)
 
     def on_past(self, in_the_past: bool) -> None:
         """Do nothing."""
@@ -211,10 +232,10 @@ class PluginSource:
         self.in_the_past = False
         # How often GDB let the target run.
         self.runs = 0
-        self._capture: Optional[RawCapture] = None
-        self._known = Anchored()
+        # Whether the newest capture is that of the present halt.
+        self._has_capture = False
         self._reliance = Reliance()
-        # What was given for the present capture.
+        # What was given for the present halt.
         self._replay: Optional[Replay] = None
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
@@ -228,26 +249,23 @@ class PluginSource:
             if self.in_the_past:
                 replay.past.prepare(replay.motion.number)
 
-    def hand_over(self, capture: RawCapture, files: Sequence[str], known: Anchored) -> None:
-        """Take a capture of the present halt, to be decoded when needed.
-
-        :param files: ELF files of the program.
-        :param known: What is known of the ends of its trace.
-        """
-        self._capture, self._known, self._replay = capture, known, None
-        if list(files) != self._files:
-            self._files, self._histories = list(files), None
+    def hand_over(self, handed: HandedOver) -> None:
+        """Take the capture of the present halt, to be decoded when needed."""
+        self._replay = None
+        if self._histories is None or list(handed.files) != self._files:
+            self._files, self._histories = list(handed.files), Histories(handed.files)
+        self._histories.configure(handed.settings)
+        self._histories.add(handed.capture, handed.anchored, handed.unseen, handed.follows_untouched)
+        self._has_capture = True
 
     def replay(self, halt: Halt) -> Replay:
         """Give the history."""
-        if self._capture is None:
+        if self._histories is None or not self._has_capture:
             raise CaptureError(
                 'nothing was captured for this halt: "etm start", then let the program run; "etm history" first where'
                 ' "set etm drain" is lazy'
             )
-        if self._histories is None:
-            self._histories = Histories(self._files)
-        self._replay = self._histories.replay(self._capture, halt, self._known, self._reliance)
+        self._replay = self._histories.replay(halt, self._reliance)
         return self._replay
 
     def on_past(self, in_the_past: bool) -> None:
@@ -256,7 +274,7 @@ class PluginSource:
 
     def on_resume(self, halt: Halt) -> None:
         """Note that the capture is one of an older halt."""
-        self._capture = self._replay = None
+        self._has_capture, self._replay = False, None
         self.runs += 1
 
     def on_leave(self, halt: Halt) -> None:

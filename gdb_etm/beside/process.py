@@ -17,7 +17,8 @@ from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.proxy import Proxy
-from gdb_etm.session.messages import anchored_from, capture_of, files_from, number_of, reliance_from
+from gdb_etm.replay.reliance import reliance_of
+from gdb_etm.session.messages import handed_over, number_of, settings_from
 
 _LARGEST = 1 << 26
 _MOST_IMAGES = 1 << 12
@@ -111,7 +112,7 @@ class HistoryFront:
 
     def _rely(self, request: Message) -> Message:
         try:
-            self._source.rely(reliance_from(request))
+            self._source.rely(reliance_of(settings_from(request)))
         except ValueError as error:
             raise EtmError("no settings: %s" % error) from None
         return self._tell(request)
@@ -131,10 +132,9 @@ class HistoryFront:
             if "sources" in request:
                 buffer, memory = bytes(self._received), self._memory
                 self._forget()
-                capture, anchored = capture_of(buffer, request), anchored_from(request, memory)
-                files, reliance = files_from(request), reliance_from(request)
-                self._source.rely(reliance)
-                self._source.hand_over(capture, files, anchored)
+                handed = handed_over(buffer, memory, request)
+                self._source.rely(reliance_of(handed.settings))
+                self._source.hand_over(handed)
         except (TypeError, ValueError) as error:
             self._forget()
             raise EtmError("no capture: %s" % error) from None

@@ -8,8 +8,9 @@ from typing import Iterable
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag, path
 from gdb_etm.errors import CommandError
+from gdb_etm.session.captures import KEPT
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import KEPT, DebugSession
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load, save
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
@@ -35,8 +36,8 @@ def run_captures(session: DebugSession, values: Values) -> Iterable[str]:
         return ["no captures yet"]
     rows = []
     for record in session.captures:
-        instructions = len(session.decode(record).history) if record.is_decoded and record.capture.buffer else -1
-        rows.append(CaptureRow(record.number, record is session.current, record.capture, instructions, record.origin))
+        counted = record.instructions if record.capture.buffer else -1
+        rows.append(CaptureRow(record.number, record is session.current, record.capture, counted, record.origin))
     return capture_lines(rows)
 
 

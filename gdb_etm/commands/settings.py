@@ -15,6 +15,7 @@ from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, history_limit
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import THIS_GDB
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.settings import change_setting
 from gdb_etm.views.text import align
 
 
@@ -184,7 +185,7 @@ def run_set(session: DebugSession, values: Values) -> Iterator[str]:
     setting, text = _named(name), " ".join(values.all(WORDS))
     if not text:
         raise CommandError("etm set %s needs a value: %s" % (name, setting.details.partition("\n")[0].rstrip(".")))
-    session.change_setting(name, checked(setting, text))
+    change_setting(session, name, checked(setting, text))
 
 
 def run_show(session: DebugSession, values: Values) -> Iterator[str]:

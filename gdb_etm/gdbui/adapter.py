@@ -13,6 +13,7 @@ from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
 from gdb_etm.session.disconnecting import error_text, settle
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.settings import keep_setting
 
 _PREFIX = "etm"
 
@@ -98,7 +99,7 @@ class _Parameter(gdb.Parameter):
 
     def get_set_string(self) -> str:
         try:
-            self.__session.keep_setting(self.__setting.name, _given(self.__setting, self.value))
+            keep_setting(self.__session, self.__setting.name, _given(self.__setting, self.value))
         except EtmError as error:
             self.value = _shown(self.__session, self.__setting)
             raise gdb.GdbError(error_text(self.__session, error))

@@ -125,7 +125,7 @@ def _halted_by(event: Any) -> str:
 
 def _refresh(session: DebugSession) -> None:
     # Convenience variables hold what the background has found out since.
-    for walk in session.current.walks if session.current is not None else ():
+    for walk in session.walks:
         walk.refresh()
 
 

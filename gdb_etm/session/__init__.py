@@ -2,7 +2,8 @@
 
 Commands and the Python interface are two ways to the same things here; neither is imported.  In reading order:
 
-- ``session.py``: what everything shares; it reacts to halts, resumes and the end of a connection.
+- ``session.py``: what everything shares; it reacts to halts, resumes and the end of a connection.  ``settings.py``:
+  changes of settings.
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
 - ``connecting.py``: from a user's request to a connection; ``opening.py``: by way of pyOCD or of GDB's own connection;
   ``connection.py``: the trace unit and buffer that it reaches; ``disconnecting.py``: how a connection ends;

@@ -60,6 +60,11 @@ class Anchor:
         pc = self.registers.get("pc")
         return None if pc is None else pc & ~1
 
+    def forget_memory(self) -> None:
+        """Drop all memory; that of another moment would be read."""
+        self._memory, self._images = None, ()
+        self._blocks.clear()
+
     def state(self) -> CoreState:
         """Give it as a recovery wants it."""
         return CoreState({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)

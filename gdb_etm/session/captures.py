@@ -26,6 +26,8 @@ from gdb_etm.views.text import plural
 # Reads the target's memory: address, size in bytes.
 ReadMemory = Callable[[int, int], bytes]
 
+# Captures that stay at hand.
+KEPT = 16
 # Bytes compared with the target in one read.
 _PIECE = 1024
 
@@ -169,6 +171,8 @@ class CaptureRecord:
         self.unseen = ""
         # Whether the debugger changed nothing from the halt before until the core ran on.
         self.follows_untouched = False
+        # The instructions of its first core that has any; negative while nobody has looked.
+        self.instructions = -1
         # All histories, once they are decoded; until then those that somebody asked for by their trace IDs.
         self._decoded: Optional[Dict[int, Decoded]] = None
         self._some: Dict[int, Decoded] = {}
@@ -194,6 +198,20 @@ class CaptureRecord:
         for decoded in (self._decoded or self._some).values():
             decoded.forget_symbols()
 
+    def release(self) -> None:
+        """Drop what was decoded, unless the user is in it; it is decoded again when somebody looks."""
+        if not self.walks:
+            self._decoded, self._some, self._packets = None, {}, {}
+
+    def forget_memory(self, with_begin: bool) -> None:
+        """Drop what memory is known of the core at its end.
+
+        :param with_begin: Whether to drop that before the run, too.
+        """
+        for anchor in (self.anchored.end, self.anchored.begin if with_begin else None):
+            if anchor is not None:
+                anchor.forget_memory()
+
     def decoded(
         self,
         images: Sequence[MemoryImage],
@@ -218,6 +236,7 @@ class CaptureRecord:
         if trace_id in self._some:
             return self._some
         self._decoded = {**self._decode(images, cache, read, None), **self._some}
+        self.instructions = next(filter(None, (len(one.history) for one in self._decoded.values())), 0)
         return self._decoded
 
     def _decode(

@@ -21,8 +21,7 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.registers import cortex_m
 from gdb_etm.session.captures import with_images
 from gdb_etm.session.description import core_type, info_lines, path_line, start_line, status_lines
-from gdb_etm.session.halt_states import Anchored
-from gdb_etm.session.messages import capture_messages
+from gdb_etm.session.messages import HandedOver, capture_messages
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionState
@@ -147,17 +146,10 @@ class TargetConnection:
         if self._client is not None:
             self._client.debug_port(power_up=True)
 
-    def hand_over(
-        self, capture: RawCapture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
-    ) -> None:
-        """Send a capture to the process that serves reverse execution, if any.
-
-        :param files: ELF files of the program.
-        :param anchored: What is known of the ends of its trace.
-        :param settings: What values may rest on.
-        """
+    def hand_over(self, handed: HandedOver) -> None:
+        """Send a capture to the process that serves reverse execution, if any."""
         if self._client is not None and self._client.hello.reverse:
-            for message in capture_messages(capture, files, anchored, settings):
+            for message in capture_messages(handed):
                 self._client.request(message)
 
     def rely(self, settings: Mapping[str, str]) -> bool:

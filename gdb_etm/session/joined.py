@@ -9,9 +9,10 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.joined import JoinedRecording, Part
 from gdb_etm.session.anchor import Anchor
-from gdb_etm.session.captures import CaptureRecord, Decoded, Doubt
+from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded, Doubt
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.progress import Meter
+from gdb_etm.session.walk import Walk
 
 # Decodes a capture: all its histories by trace ID, or the one.
 Decode = Callable[[CaptureRecord, Optional[int]], Dict[int, Decoded]]
@@ -20,6 +21,7 @@ Decode = Callable[[CaptureRecord, Optional[int]], Dict[int, Decoded]]
 HISTORY_LIMIT = "history-limit"
 DEFAULT_LIMIT = "20,000,000 64MiB"
 _LIMIT = re.compile(r"(?=\S)([1-9][0-9,]*)?(?: ?\b([1-9][0-9,]*) ?MiB)?", re.IGNORECASE)
+_MOVED = "the debugger moved the core"
 _NOTHING = "capture %d holds no trace of it"
 # This part of the most instructions is kept when there are more.
 _KEPT = 0.75
@@ -62,6 +64,10 @@ class JoinedCaptures:
 
     def add(self, record: CaptureRecord, limit: Limit) -> None:
         """Add the newest capture; leave out the oldest beyond a limit."""
+        for old in self.records:
+            old.release()
+        for old in self.records[: 1 - KEPT]:
+            old.forget_memory(with_begin=old is not self.records[0])
         self.records.append(record)
         sizes = [len(one.capture.buffer) for one in self.records]
         excess = 0
@@ -75,6 +81,19 @@ class JoinedCaptures:
             self.dropped += count
             # Those that are kept are put together again; they are decoded already.
             self._cores.clear()
+
+    def forget_symbols(self) -> None:
+        """Forget the names of functions, and what was decoded without a program: there is another one."""
+        for trace_id, core in list(self._cores.items()):
+            if all(record.has_program for record in self.records):
+                core.forget_symbols()
+            else:
+                del self._cores[trace_id]
+
+    @property
+    def walks(self) -> List[Walk]:
+        """The user's walks through the histories."""
+        return [core.walk for core in self._cores.values() if core.walk is not None]
 
     def decoded(self, decode: Decode, limit: Limit, trace_id: Optional[int] = None) -> Decoded:
         """Give a core's history.
@@ -107,6 +126,17 @@ class JoinedCaptures:
         return core
 
 
+class _Joined(NamedTuple):
+    # A capture that is part of a core's history.
+
+    record: CaptureRecord
+    # What is known of its ends: of its end only if the trace reaches so far.
+    anchored: Anchored
+    doubt: Doubt
+    # The number of its last instruction.
+    last: int
+
+
 class _Core:
     # The history of one core.
 
@@ -114,8 +144,9 @@ class _Core:
         self.recording = JoinedRecording()
         # How many captures were looked at.
         self.count = 0
-        # Those that hold something of this core: with the number of the last instruction of each.
-        self.parts: List[Tuple[CaptureRecord, Decoded, int]] = []
+        self.parts: List[_Joined] = []
+        # What of the newest holds for the whole.
+        self._newest: Optional[Decoded] = None
         self._unseen = ""
         # Named positions, and the newest history, which has them.
         self._marks: Dict[str, int] = {}
@@ -127,49 +158,65 @@ class _Core:
         if found is None:
             self._unseen = self._unseen or record.unseen or _NOTHING % record.number
             return
-        if self.parts and self.parts[-1][1].program.identity() != found.program.identity():
+        if self._newest is not None and self._newest.program.identity() != found.program.identity():
             # Another program: its history begins here.
             self.recording, self.parts = JoinedRecording(), []
             self._marks.clear()
-        end = found.anchored.end if found.anchored.after(found.history) is not None else None
-        unseen, self._unseen = self._unseen or record.unseen, ""
-        halted_at = end.pc if end is not None else None
+        anchored = found.anchored
+        if anchored.after(found.history) is None:
+            anchored = anchored._replace(end=None)
+        unseen, self._unseen = self._unseen or record.unseen or self._moved(found.anchored.begin), ""
+        halted_at = anchored.end.pc if anchored.end is not None else None
         self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen))
-        self.parts.append((record, found, self.recording.length))
+        self.parts.append(_Joined(record, anchored, found.doubt, self.recording.length))
+        self._newest = found
+
+    def _moved(self, begin: Optional[Anchor]) -> str:
+        halt = self.parts[-1].anchored.end if self.parts else None
+        return _MOVED if halt is not None and begin is not None and begin.pc != halt.pc else ""
 
     def excess(self, most: int) -> int:
         # How many captures there are before the newest that hold so many instructions.
-        for record, _, last in self.parts[:-1]:
+        for record, _, _, last in self.parts[:-1]:
             if self.recording.length - last <= most:
-                return self.count - next(at for at, (one, _, _) in enumerate(self.parts[::-1]) if one is record)
+                return self.count - next(at for at, one in enumerate(self.parts[::-1]) if one.record is record)
         return self.count - 1
+
+    @property
+    def walk(self) -> Optional[Walk]:
+        return self._decoded.walk if self._decoded is not None else None
+
+    def forget_symbols(self) -> None:
+        if self._decoded is not None:
+            self._decoded.forget_symbols()
 
     def decoded(self, meter: Meter) -> Decoded:
         if self._decoded is None:
-            last = self.parts[-1][1]
-            found = Decoded(self.recording.history(last.history), meter, self._anchored(), last.trace_id)
-            doubts = [one.doubt for _, one, _ in self.parts]
+            newest = self._newest
+            assert newest is not None
+            found = Decoded(self.recording.history(newest.history), meter, self._anchored(), newest.trace_id)
+            doubts = [one.doubt for one in self.parts]
             unread = next((doubt.unread for doubt in doubts if doubt.unread is not None), None)
             found.doubt = Doubt(set().union(*(doubt.addresses for doubt in doubts)), unread)
-            found.halts = {last: record.origin for record, _, last in self.parts}
+            found.halts = {one.last: one.record.origin for one in self.parts}
             found.marks = self._marks
             self._decoded = found
         return self._decoded
 
     def _anchored(self) -> Anchored:
-        first, last = self.parts[0][1].anchored, self.parts[-1][1].anchored
+        first, last = self.parts[0].anchored, self.parts[-1].anchored
         touched: List[Tuple[int, int]] = []
         halts: List[Tuple[int, Anchor]] = []
         before = 0
-        for record, one, until in self.parts:
+        for record, anchored, _, until in self.parts:
             if before and not record.follows_untouched:
                 touched.append((before, before))
-            if not (one.anchored.is_whole and one.anchored.is_untouched) and until > before + 1:
+            if not (anchored.is_whole and anchored.is_untouched) and until > before + 1:
                 touched.append((before + 1, until - 1))
-            end = one.anchored.end
-            if end is not None and one.anchored.after(one.history) is not None:
-                halts.append((until, end))
+            if anchored.end is not None:
+                halts.append((until, anchored.end))
             before = until
-        return Anchored(
-            first.begin if first.is_whole else None, last.end, last.is_whole, True, tuple(touched), tuple(halts[:-1])
-        )
+        if last.end is not None:
+            halts.pop()
+        begin = first.begin if first.is_whole else None
+        return Anchored(begin, last.end, last.is_whole, True, tuple(touched), tuple(halts))

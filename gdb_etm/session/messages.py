@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
-from gdb_etm.replay.reliance import Reliance, reliance_of
+from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.joined import HISTORY_LIMIT
 
 # Bytes of a buffer in one message.
 _PIECE = 1 << 19
@@ -21,15 +22,28 @@ _NUMBER_MAX = (1 << 64) - 1
 _Read = TypeVar("_Read")
 
 
-def capture_messages(
-    capture: RawCapture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
-) -> List[Message]:
+class HandedOver(NamedTuple):
+    """A capture as the process gets it."""
+
+    capture: RawCapture
+    # ELF files of the program.
+    files: List[str]
+    # What is known of the ends of its trace.
+    anchored: Anchored
+    # What more has happened since the capture before; empty where nothing has.
+    unseen: str
+    # Whether nothing was changed from the halt before until the core ran on.
+    follows_untouched: bool
+    # Settings that the user has changed, by their names.
+    settings: Dict[str, str]
+
+
+def capture_messages(handed: HandedOver) -> List[Message]:
     """Write a capture, without the program, as requests to the process.
 
-    :param files: ELF files of the program.
-    :param anchored: What is known of the ends of its trace; memory at the end the process reads from GDB's server.
-    :param settings: What values may rest on, see :func:`~gdb_etm.replay.reliance.reliance_of`.
+    Memory at its end the process reads from GDB's server.
     """
+    capture, anchored = handed.capture, handed.anchored
     begin, end = anchored.begin, anchored.end
     messages: List[Message] = []
     for image in begin.images if begin is not None else ():
@@ -42,12 +56,14 @@ def capture_messages(
         format=capture.format.value,
         end=capture.end.name,
         name=capture.name,
-        files=list(files),
+        files=handed.files,
         whole=anchored.is_whole,
         untouched=anchored.is_untouched,
         begin=None if begin is None else dict(begin.registers),
         halt=None if end is None else dict(end.registers),
-        settings=dict(settings),
+        unseen=handed.unseen,
+        follows_untouched=handed.follows_untouched,
+        settings=handed.settings,
     )
     return messages
 
@@ -62,13 +78,38 @@ def _fields(source: TraceSource) -> Dict[str, Any]:
     return {"name": source.name, "protocol": source.protocol, "registers": dict(source.registers), "core": core}
 
 
-def anchored_from(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
-    """Read what is known of the ends of a capture's trace.
+def shared_settings(settings: Mapping[str, str]) -> Dict[str, str]:
+    """Choose the settings that the process has to know of."""
+    return {name: settings[name] for name in (*RELIED_ON, HISTORY_LIMIT) if name in settings}
 
-    :param message: The last one of the capture's.
-    :param memory: When the run began, from those before.
+
+def handed_over(buffer: bytes, memory: Sequence[MemoryImage], message: Message) -> HandedOver:
+    """Read a capture again.
+
+    :param buffer: What all messages hold of it, put together.
+    :param memory: When the run began, from the messages.
+    :param message: The last one.
     :raises ValueError: It is none.
     """
+    return HandedOver(
+        _capture(buffer, message),
+        [text_of(name) for name in _list(message.get("files"), _MOST_FILES)],
+        _anchored(message, memory),
+        text_of(message.get("unseen")),
+        message.get("follows_untouched") is True,
+        settings_from(message),
+    )
+
+
+def settings_from(message: Message) -> Dict[str, str]:
+    """Read the settings that the user has changed, by their names.
+
+    :raises ValueError: It says nothing of them.
+    """
+    return {name: text_of(text) for name, text in _fields_of(message.get("settings")).items()}
+
+
+def _anchored(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
     begin, end = (_optional(_registers, message.get(name)) for name in ("begin", "halt"))
     return Anchored(
         None if begin is None else Anchor(begin, images=memory),
@@ -78,29 +119,7 @@ def anchored_from(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
     )
 
 
-def reliance_from(message: Message) -> Reliance:
-    """Read what values may rest on.
-
-    :raises ValueError: It says nothing of it.
-    """
-    return reliance_of({name: text_of(text) for name, text in _fields_of(message.get("settings")).items()})
-
-
-def files_from(message: Message) -> List[str]:
-    """Read which ELF files are the program's.
-
-    :raises ValueError: It names none, or too many.
-    """
-    return [text_of(name) for name in _list(message.get("files"), _MOST_FILES)]
-
-
-def capture_of(buffer: bytes, message: Message) -> RawCapture:
-    """Read a capture again.
-
-    :param buffer: What all messages hold of it, put together.
-    :param message: The last one.
-    :raises ValueError: It is none.
-    """
+def _capture(buffer: bytes, message: Message) -> RawCapture:
     sources = tuple(_source(_fields_of(fields)) for fields in _list(message.get("sources"), _MOST_SOURCES))
     end = text_of(message.get("end"))
     if end not in BufferEnd.__members__:

@@ -9,19 +9,20 @@ from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.errors import CommandError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.program.image import load_elf
-from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.anchor import Anchor
-from gdb_etm.session.background import BACKGROUND, Background
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.background import Background
+from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.filters import FilterSet
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
+from gdb_etm.session.messages import HandedOver, shared_settings
 from gdb_etm.session.places import Locations, ReplayPlaces
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.request import TraceRequest
 from gdb_etm.session.summary import summary
+from gdb_etm.session.walk import Walk
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from gdb_etm.session.connection import TargetConnection  # imported when connecting: it takes a while
     from gdb_etm.session.second_gdb import SecondGdb  # imported when it is started
 
-# Captures that stay at hand.
-KEPT = 16
 _TRACING_WAS_OFF = "while the core ran"
 
 
@@ -95,32 +94,6 @@ class DebugSession:
         self.lost: Optional[TargetConnection] = None
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
-
-    def change_setting(self, name: str, value: str) -> None:
-        """Change a setting, and update those who show it."""
-        self.keep_setting(name, value)
-        self.on_setting(name)
-
-    def keep_setting(self, name: str, value: str) -> None:
-        """Change a setting for the debugger, which shows it already.
-
-        :raises EtmError: The process that uses it does not accept it.
-        """
-        before, self.settings[name] = self.settings.get(name), value
-        if name == BACKGROUND:
-            self.background.is_wanted = value == "on"
-        if value != before:
-            self.background.stop()
-        if name not in RELIED_ON or value == before:
-            return
-        if self.connection is not None and self.connection.rely(self._reliance()):
-            self.debugger.refresh()
-        elif self.replays is not None and self.replays == self.debugger.connection():
-            self.debugger.monitor("%s %s" % (name, value))
-            self.debugger.refresh()
-
-    def _reliance(self) -> Dict[str, str]:
-        return {name: self.settings[name] for name in RELIED_ON if name in self.settings}
 
     @property
     def meter(self) -> Meter:
@@ -205,7 +178,6 @@ class DebugSession:
         place = self.debugger.location()
         why = " (%s)" % self._halted_by if self._halted_by else ""
         record = self._add_anchored(connection, capture, ("halt in " + place if place else "halt") + why, begin)
-        connection.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
     def _add_anchored(
@@ -219,6 +191,17 @@ class DebugSession:
         unseen, self._unseen = self._unseen, "" if connection.has_core else _TRACING_WAS_OFF
         self.join(record, unseen, connection.has_core and anchors.was_left_alone)
         anchors.emptied()
+        if not self.debugger.is_running():
+            files = self.debugger.program_files()
+            handed = (
+                record.capture,
+                files,
+                record.anchored,
+                unseen,
+                record.follows_untouched,
+                shared_settings(self.settings),
+            )
+            connection.hand_over(HandedOver(*handed))
         return record
 
     def stop(self) -> Optional[CaptureRecord]:
@@ -248,6 +231,12 @@ class DebugSession:
         if self.is_alone or self.joined is None or self.joined.records[-1:] != [record]:
             return self.decode(record, trace_id)
         return self.joined.decoded(self._histories, self._history_limit, trace_id)
+
+    @property
+    def walks(self) -> List[Walk]:
+        """The user's walks through the histories that may be shown."""
+        alone = self.current.walks if self.current is not None else []
+        return alone + (self.joined.walks if self.joined is not None else [])
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture once, and give one core's history."""
@@ -304,6 +293,8 @@ class DebugSession:
         self.events.forget_places()
         for record in self.captures:
             record.forget_symbols()
+        if self.joined is not None:
+            self.joined.forget_symbols()
 
     def end_second_gdb(self) -> None:
         """End the second GDB; another one is started when it is needed."""

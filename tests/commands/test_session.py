@@ -14,7 +14,8 @@ from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CaptureError, CommandError, EtmError, SnapshotError
 from gdb_etm.offline.debugger import OfflineDebugger
-from gdb_etm.session.session import KEPT, DebugSession
+from gdb_etm.session.captures import KEPT
+from gdb_etm.session.session import DebugSession
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 

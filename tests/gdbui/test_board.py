@@ -93,7 +93,7 @@ def test_history_ends_in_the_wild_call(demo: Dict[str, str]) -> None:
     assert any(line.startswith("rx.c:121") and line.endswith("subscription->handler(message);") for line in lines)
     assert lines[-2:] == [
         "<HardFault (exception 3), return address 0x00163332>",
-        "<Debug halt, return address 0x00000598>",
+        "[halt in HardFault_Handler (SIGSEGV)]",
     ]
     assert demo["etm history /rf -1"].splitlines()[0].split()[1:] == ["0x00000304", "98", "47", "blx", "r3"]
 
@@ -125,7 +125,8 @@ def test_executed_is_decoded(demo: Dict[str, str]) -> None:
 
 @pytest.mark.every_gdb
 def test_captures_and_status(demo: Dict[str, str]) -> None:
-    assert re.match(r"\* 1  4,096 bytes  [\d,]+ instructions  .* halt in HardFault_Handler\n", demo["etm captures"])
+    line = r"\* 1  4,096 bytes  [\d,]+ instructions  .* halt in HardFault_Handler \(SIGSEGV\)\n"
+    assert re.match(line, demo["etm captures"])
     assert demo["etm status"].startswith("Connected to Cortex-M33 r0p4, tracing is on; 1 capture at hand.")
     assert "Debug halt" in demo["etm packets -1"]
 

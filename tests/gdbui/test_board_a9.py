@@ -54,7 +54,7 @@ def test_executed_is_decoded(program: str, start: str, tmp_path: Path) -> None:
     assert lines[1].startswith("Trace: PTM 1.0 at 0x8009c000 -> funnel 0x80004000 port")
     real = [event(line) for line in (tmp_path / "truth").read_text("ascii").splitlines() if known(line)]
     assert addresses(output) == [item for item in real if isinstance(item, int)]
-    assert "<Debug halt, return address 0x00000090>" in lines
+    assert "[etm stop]" in lines
     assert_ranges(list_execution(str(tmp_path / "saved")), real)
 
 

@@ -60,7 +60,7 @@ def test_completion_of_commands() -> None:
         ("etm history /", ["etm history /%s" % letter for letter in "dfmrst"]),
         ("etm functions /ci", ["etm functions /cil"]),
         ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
-        ("show etm h", ["show etm history-size"]),
+        ("show etm h", ["show etm history-limit", "show etm history-size"]),
         ("set etm context i", ["set etm context id"]),
         ("etm set cy", ["etm set cycle-count"]),
         ("etm set context ", ["etm set context " + word for word in ("both", "id", "off", "vmid")]),

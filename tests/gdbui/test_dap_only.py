@@ -64,6 +64,7 @@ def test_a_core_that_runs_by_itself(tmp_path: Path) -> None:
             "etm start",
             PAUSE,
             "etm stop",
+            "etm captures 2",
             "etm history 1,1000000",
             "etm disconnect",
             "etm captures",

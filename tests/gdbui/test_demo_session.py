@@ -46,7 +46,7 @@ def test_interactive_leaves_the_user_at_the_prompt() -> None:
     ) as demo:
         os.close(slave)
         try:
-            _read_until(master, b"capture 1 (halt in HardFault_Handler)")
+            _read_until(master, b"capture 1 (halt in HardFault_Handler (SIGSEGV))")
             os.write(master, b"etm history -1\n")
             _read_until(master, b"<dispatch+20>   blx  r3")
             os.write(master, b"etm disconnect\nquit\n")

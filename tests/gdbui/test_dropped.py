@@ -138,6 +138,7 @@ def test_a_session_names_what_ran(board: str) -> None:
             "ignore 1 3",
             "continue",
             "continue 4",
+            "etm captures 2",
             "python print('HERE')",
             "etm functions -99",
             "etm history /s -99",

@@ -136,12 +136,14 @@ def test_a_change_while_tracing_holds_from_the_next_continue_on(tmp_path: Path) 
             "etm filter delete 1",
             "etm filter include dispatch",
             "continue",
+            "etm captures 2",
             "echo two\\n",
             "etm functions",
             "etm status",
             "set etm drain lazy",
             "continue",
             "etm filter exceptions off",
+            "etm captures 3",
             "echo three\\n",
             "etm functions",
             "etm info",
@@ -213,7 +215,7 @@ def test_a_change_while_the_program_runs_holds_from_the_next_halt_on(tmp_path: P
         at = type_and_wait("continue &", "Continuing.")
         time.sleep(0.5)  # until the handler has run
         at = type_and_wait("interrupt", " bytes; ")
-        gdb.type("etm history 1,100000\n")
+        gdb.type("etm captures 2\netm history 1,100000\n")
         end = type_and_wait("print 12345678", "= 12345678")
         ran = {int(address, 16) for address in re.findall(r"^\d+ +0x([0-9a-f]{8}) ", gdb.seen[at:end], re.M)}
         assert ran == {FOREVER_TICK, FOREVER_TICK + 2}

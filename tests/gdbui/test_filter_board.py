@@ -97,11 +97,12 @@ def test_one_range_and_one_block() -> None:
             "etm filter " + words,
             "etm start",
             "continue",
+            "etm captures %d" % number,
             "echo >>>\\n",
             "etm history 1,100000",
             "echo <<<\\n",
         ]
-        for words, _ in _APPENDIX_D
+        for number, (words, _) in enumerate(_APPENDIX_D, 1)
     ]
     output = run_gdb(["etm connect board:m33 --elf %s %s" % (elf("faults"), M33[1]), *sum(each, [])])
     parts = [part.partition("<<<")[0] for part in output.split(">>>\n")[1:]]

@@ -45,7 +45,7 @@ def test_before_the_program_has_begun_to_run(tmp_path: Path) -> None:
     )
     assert output.count("Program received signal SIGINT, Interrupt.") == 2, output
     assert "Python Exception" not in output and "etm: interrupted" not in output
-    assert "\n<Debug halt, return address 0x%08x>\n" % FOREVER_TICK in output, output
+    assert "\n[halt in 0x%08x (breakpoint 1)]\n" % FOREVER_TICK in output, output
 
 
 def test_at_any_moment_after_continue(tmp_path: Path) -> None:

@@ -110,10 +110,12 @@ def test_a_change_while_tracing_holds_from_the_next_continue_on() -> None:
             "etm on exec note do mark",
             "etm status",
             "continue",
+            "etm captures 2",
             "echo one\\n",
             "etm history 1,100",
             "etm on delete 1",
             "continue",
+            "etm captures 3",
             "echo two\\n",
             "etm history 1,100000",
         ]

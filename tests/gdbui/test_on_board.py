@@ -358,7 +358,7 @@ def test_trigger_that_does_not_come(tmp_path: Path) -> None:
 def test_counters_go_on_over_a_halt(tmp_path: Path) -> None:
     """Counts before a breakpoint are kept."""
     commands = ["etm counter 0 7", "etm on exec note do count 0", "etm on counter 0 do mark", "hbreak PendSV_Handler"]
-    more = ["etm reg TRCCNTVR0", "delete", "continue", "etm history 1,100000"]
+    more = ["etm reg TRCCNTVR0", "delete", "continue", "etm captures 2", "etm history 1,100000"]
     before, _, rest = session("m33", tmp_path, commands, after=more).partition("TRCCNTVR0")
     count = len(re.findall("<note> ", before))
     assert 0 < count < 7 and rest.startswith(" = 0x%08x:" % (7 - count))

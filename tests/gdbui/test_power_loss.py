@@ -42,6 +42,7 @@ def session(board: str, faults: str, folder: Path, start: str = "") -> Tuple[Lis
         "echo >>>\\n",
         "tbreak crc16",
         "continue",
+        "etm captures 2",
         "etm history 1,1000000",
         "echo >>>\\n",
         "etm disconnect",

@@ -39,7 +39,7 @@ def test_from_one_instruction_to_another(tmp_path: Path) -> None:
     start = "Tracing everything from 0x%08x until 0x%08x: return stack on, a sync every " % (FOREVER_TICK, RETURN)
     assert start in output
     ran = [int(address, 16) for address in re.findall(r"^\d+ +0x([0-9a-f]{8}) ", output, re.M)]
-    assert ran == [FOREVER_TICK, RETURN]
+    assert ran == [FOREVER_TICK, RETURN] * 2
 
 
 def test_everything_at_once_in_words(tmp_path: Path) -> None:

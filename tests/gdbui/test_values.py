@@ -223,8 +223,8 @@ def test_while_gdb_itself_is_in_the_past() -> None:
 
 _HALT_ALONE = """python
 from gdb_etm.api.inside import commands_session
-record = commands_session().current
-record.anchored = record.anchored._replace(begin=None, is_untouched=False)
+decoded = commands_session().shown()
+decoded.anchored = decoded.anchored._replace(begin=None, is_untouched=False)
 end
 """
 

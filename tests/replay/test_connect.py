@@ -24,7 +24,8 @@ def test_a_halt_is_drained_once_and_what_is_missing_is_told() -> None:
     )
     assert output.count("etm: nothing was captured for this halt") == 2
     assert "0x00000304 in dispatch (" in output
-    assert output.count("halt in HardFault_Handler") == 2 and "* 1  4,096 bytes" in output and "2  " not in output[-80:]
+    assert output.count("  halt in HardFault_Handler") == 2
+    assert "* 1  4,096 bytes" in output and "2  " not in output[-80:]
 
 
 def test_tracing_does_not_start_in_the_past() -> None:

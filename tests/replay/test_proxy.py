@@ -59,7 +59,9 @@ def test_what_was_made_for_an_older_halt_is_collected() -> None:
     gc.disable()
     try:
         for _ in range(3):
-            replay = histories.replay(capture, Halt(Halted()), Anchored())
+            histories.forget()
+            histories.add(capture, Anchored())
+            replay = histories.replay(Halt(Halted()))
             replay.past.prepare(replay.motion.last)
             made.append(weakref.ref(replay.past))
             del replay
