@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from typing import Callable, List, Mapping, Optional, Sequence
+from typing import Callable, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.beside.replays import make_replay
@@ -239,6 +239,12 @@ class PluginSource:
         self._replay: Optional[Replay] = None
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
+
+    @property
+    def position(self) -> Tuple[int, int]:
+        """The number of the instruction that GDB looks at, and the last one's; 0 where it looks at none."""
+        replay = self._replay
+        return (replay.motion.number, replay.motion.end - 1) if replay is not None and self.in_the_past else (0, 0)
 
     def rely(self, reliance: Reliance) -> None:
         """Change what values may rest on, and recover the past again."""

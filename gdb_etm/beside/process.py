@@ -108,7 +108,8 @@ class HistoryFront:
         return {"capture": self._take, "past": self._tell, "rely": self._rely}
 
     def _tell(self, request: Message) -> Message:
-        return {"past": self._source.in_the_past, "runs": self._source.runs}
+        number, last = self._source.position
+        return {"past": self._source.in_the_past, "runs": self._source.runs, "number": number, "last": last}
 
     def _rely(self, request: Message) -> Message:
         try:

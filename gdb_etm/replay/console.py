@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence
+import re
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.replay.layout import RegisterLayout
 from gdb_etm.replay.motion import Motion, Stopped, Why
@@ -10,6 +11,9 @@ from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past
 from gdb_etm.replay.reliance import RELIED_ON, reliance_of
 from gdb_etm.replay.watching import Missed
 from gdb_etm.views.text import gap_text, plural
+
+
+_GOAL = re.compile(r"end|(-?)([0-9][0-9,]{0,18})")
 
 
 class Replay(NamedTuple):
@@ -57,6 +61,7 @@ def stop_text(replay: Replay, stop: Stopped) -> str:
 
 
 _HELP = (
+    "goto N|-N|end             have the next step go to instruction N, or to the last but N-1",
     "where                     show the instruction's number in the history",
     "recovery                  show how far registers and memory are worked out",
     "recovery exact|assumed|likely|off",
@@ -80,6 +85,31 @@ def monitor(replay: Replay, command: str) -> List[str]:
     if name in RELIED_ON:
         return _rely(replay, name, words.strip())
     return ['"%s" is not for a replay; "monitor where" shows the instruction\'s number' % command[:80]]
+
+
+def is_goto(command: str) -> bool:
+    """Tell whether a ``monitor`` command is one that moves the replayed core."""
+    return command.partition(" ")[0] == "goto"
+
+
+def take_goto(motion: Motion, command: str) -> Tuple[Optional[int], List[str]]:
+    """Read where ``monitor goto`` is to go: a position, None if it is wrong; with the answer's lines."""
+    words, last = command.partition(" ")[2].strip(), motion.end - 1
+    found = _GOAL.fullmatch(words)
+    if found is None:
+        return None, ['"%s" is none of: N, -N, end' % words[:80]]
+    if words == "end":
+        return motion.end, ['the next "reverse-stepi" goes to the end']
+    number = int(found[2].replace(",", ""))
+    number = last - number + 1 if found[1] else number
+    if not 1 <= number <= last:
+        return None, ["%s is outside the history: the instructions are numbered 1 to %d" % (words, last)]
+    return number, ['the next "reverse-stepi" goes to instruction {:,} of {:,}'.format(number, last)]
+
+
+def monitor_reply(lines: Iterable[str]) -> bytes:
+    """Write the answer to ``monitor`` as a packet's data."""
+    return "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
 
 
 def _rely(replay: Replay, name: str, words: str) -> List[str]:

@@ -11,7 +11,7 @@ import re
 from typing import Dict, Iterator, Optional, Protocol, Tuple
 
 from gdb_etm.errors import EtmError
-from gdb_etm.replay.console import Replay, console
+from gdb_etm.replay.console import Replay, console, is_goto, monitor_reply, take_goto
 from gdb_etm.replay.halted import Halt, Server
 from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.past import Patience
@@ -85,6 +85,8 @@ class Proxy:
         self._wanted: Dict[Point, bytes] = {}
         self._target: Optional[Target] = None
         self._kept: Optional[Replay] = None
+        # The position in it that the next step back goes to at once.
+        self._goal: Optional[int] = None
         self._halt = Halt(server)
         self._is_doubted = False
         # Whether the live target runs, as far as is known.
@@ -113,8 +115,11 @@ class Proxy:
             (self._server if self._target is None else self._target).interrupt()
             return
         data = item.data
+        goto = _goto(data) if self._target is None else ""
         if self._target is None and data in (b"bs", b"bc"):
             yield from self._go_back(data)
+        elif goto:
+            yield self._take_goto(goto)
         elif self._target is not None and _LEAVES.match(data):
             self._leave()
             self._pass(data)
@@ -168,10 +173,17 @@ class Proxy:
         if not self.is_running and not self.has_left:
             self._source.on_leave(self._halt)
 
+    def _take_goto(self, command: str) -> bytes:
+        try:
+            self._goal, lines = take_goto(self._replay().motion, command)
+        except EtmError as error:
+            lines = [str(error)]
+        return monitor_reply(lines)
+
     def _resume(self) -> None:
         self._source.on_resume(self._halt)
         self.is_running = True
-        self._kept = None
+        self._kept = self._goal = None
         self._halt = Halt(self._server)
 
     def _look_again(self) -> None:
@@ -192,24 +204,28 @@ class Proxy:
 
     def _go_back(self, data: bytes) -> Iterator[Reply]:
         try:
-            if self._is_doubted:
-                self._look_again()
-            if self._kept is None:
-                self._kept = self._source.replay(self._halt)
+            replay = self._replay()
         except EtmError as error:
             yield console("etm: %s" % error)
             yield self._begins()
             return
-        replay = self._kept
         self._wanted = dict(self._inserted)
         replay.motion.forget()
         replay.motion.number = replay.motion.last
         self._target = Target(replay, self._thread)
         self._target.patience = self.patience
+        self._target.goal, self._goal = self._goal, None
         self._source.on_past(True)
         for kind, address, size in self._wanted:
             self._target.insert(kind, address, size)
         yield from self._replayed(self._target, data)
+
+    def _replay(self) -> Replay:
+        if self._is_doubted:
+            self._look_again()
+        if self._kept is None:
+            self._kept = self._source.replay(self._halt)
+        return self._kept
 
     def _begins(self) -> bytes:
         thread = "thread:%s;" % self._thread if self._thread else ""
@@ -240,6 +256,17 @@ class Proxy:
 def _with_reverse(reply: bytes) -> bytes:
     kept = [part for part in reply.split(b";") if part and not _REPLACED.fullmatch(part)]
     return b";".join([*kept, _FEATURES])
+
+
+def _goto(data: bytes) -> str:
+    # The words of "monitor goto"; empty for other packets.
+    if not _MONITOR.match(data):
+        return ""
+    try:
+        command = bytes.fromhex(data.decode("ascii").partition(",")[2]).decode("utf-8", "replace").strip()
+    except ValueError:
+        return ""
+    return command if is_goto(command) else ""
 
 
 def _point(data: bytes) -> Optional[Point]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, Iterator, Optional, Tuple
 
-from gdb_etm.replay.console import Replay, console, missed_text, monitor, stop_text
+from gdb_etm.replay.console import Replay, console, is_goto, missed_text, monitor, monitor_reply, stop_text, take_goto
 from gdb_etm.replay.motion import Stopped, Why
 from gdb_etm.replay.packets import MAX_PACKET, escape
 from gdb_etm.replay.past import Impatient, Patience
@@ -50,6 +50,8 @@ class Target:
         # Whether the stack pointer was known at the last stop.
         self._has_stack = True
         self._thread = thread
+        # The position that the next step or run goes to at once.
+        self.goal: Optional[int] = None
         self._is_asked_to_stop = False
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
             "?": self._status,
@@ -89,6 +91,8 @@ class Target:
             self._is_asked_to_stop = False
             yield self.interrupted()
             return
+        if _RUNS.match(text) and self.goal is not None:
+            packet = self._jump
         past = self.replay.past
         past.patience = self.patience
         try:
@@ -203,6 +207,17 @@ class Target:
         else:
             yield _NOTHING
 
+    def _jump(self, text: str) -> Iterator[Reply]:
+        # To GDB a place that it is brought to is no breakpoint that was hit: it stops at signal 0.
+        goal, self.goal = self.goal, None
+        if goal is not None:
+            self.motion.number = min(goal, self.motion.last)
+        if goal == self.motion.end:
+            self.ended = Stopped(self.motion.last, Why.END)
+        else:
+            yield from self._prepared()
+        yield self._stop_reply(0)
+
     def _run(self, backward: bool) -> Iterator[Reply]:
         for stop in self.motion.run(backward):
             if stop is None:
@@ -293,8 +308,11 @@ class Target:
         return b"m%s" % (self._thread or "1").encode() if text.startswith("qf") else b"l"
 
     def _monitor(self, command: str) -> Iterator[Reply]:
-        lines = monitor(self.replay, command)
-        yield "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
+        if is_goto(command):
+            self.goal, lines = take_goto(self.motion, command)
+        else:
+            lines = monitor(self.replay, command)
+        yield monitor_reply(lines)
 
 
 _ANSWERS = {
