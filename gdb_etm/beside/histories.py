@@ -242,7 +242,10 @@ class PluginSource:
 
     @property
     def position(self) -> Tuple[int, int]:
-        """The number of the instruction that GDB looks at, and the last one's; 0 where it looks at none."""
+        """The numbers of GDB's instruction and of the last one.
+
+        Both are 0 where it looks at none.
+        """
         replay = self._replay
         return (replay.motion.number, replay.motion.end - 1) if replay is not None and self.in_the_past else (0, 0)
 

@@ -9,6 +9,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.evaluation import arguments, moment
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk
+from gdb_etm.session.reverse import shared, where
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 
@@ -20,7 +21,8 @@ _LISTED = 10
 
 def run_where(session: DebugSession, values: Values) -> Iterable[str]:
     """Show the cursor's position."""
-    return walk(session).where()
+    walked, mover = walk(session), shared(session)
+    return walked.where() if mover is None else where(mover, walked)
 
 
 def run_backtrace(session: DebugSession, values: Values) -> Iterable[str]:
@@ -51,8 +53,11 @@ def run_list(session: DebugSession, values: Values) -> Iterable[str]:
 
 def _select(by: int) -> Callable[[DebugSession, Values], Iterable[str]]:
     def run(session: DebugSession, values: Values) -> Iterable[str]:
-        walked = walk(session)
+        walked, mover = walk(session), shared(session)
         times = values.get(LEVELS)
+        if mover is not None:
+            mover.execute("%s %d" % ("up" if by > 0 else "down", 1 if times is None else times))
+            return ()
         level = walked.cursor.selected + by * (1 if times is None else times)
         last = len(walked.cursor.stack()) - 1
         if walked.cursor.selected == (last if by > 0 else 0) and times != 0:

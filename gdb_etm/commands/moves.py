@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Any, Callable, Iterable, Iterator, List, Optional, Tuple
+from typing import AbstractSet, Any, Callable, Iterable, Iterator, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.errors import CommandError
@@ -11,6 +11,7 @@ from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason, Steps
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk
+from gdb_etm.session.reverse import jump, run_by, shared
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Walk
 
@@ -29,6 +30,8 @@ WHERE = Argument("LOCATION", str, "a function, FILE:LINE or *ADDRESS, as for GDB
 _NUMBER = re.compile(r"(-?)([0-9][0-9,]*)\Z")
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%\Z")
 
+# The debugger's commands for steps.
+_WORDS = {Steps.LINE: "step", Steps.LINE_OVER_CALLS: "next", Steps.INSTRUCTION: "stepi"}
 # Moves a cursor; is given the addresses of the breakpoints.
 Move = Callable[[Cursor, AbstractSet[int]], MoveEnd]
 
@@ -43,9 +46,13 @@ def _moved(walked: Walk, move: Move, keeps_frame: bool = True) -> Iterator[str]:
 
 def _step(size: Steps, backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
     def run(session: DebugSession, values: Values) -> Iterable[str]:
-        walked = walk(session)
+        walked, mover = walk(session), shared(session)
         times = values.get(COUNT)
         wanted = 1 if times is None else times
+        if mover is not None:
+            command = "%s%s %d" % ("reverse-" if backward else "", _WORDS[size], wanted)
+            yield from run_by(session, mover, walked, command, backward)
+            return
         if size is not Steps.INSTRUCTION:
             yield from _without_lines(walked)
         yield from _moved(walked, lambda cursor, stops: cursor.step(size, wanted, backward, stops))
@@ -67,10 +74,13 @@ def _without_lines(walked: Walk) -> Iterator[str]:
 
 def _continue(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
     def run(session: DebugSession, values: Values) -> Iterable[str]:
-        walked = walk(session)
+        walked, mover = walk(session), shared(session)
+        times = values.get(COUNT)
+        if mover is not None:
+            command = "reverse-continue" if backward else "continue"
+            return run_by(session, mover, walked, command, backward, 1 if times is None else times)
         cursor = walked.cursor
         stops = frozenset(walked.places.breakpoints())
-        times = values.get(COUNT)
         stop = MoveEnd(cursor.position, MoveReason.STEPPED)
         for _ in range(1 if times is None else times):
             before = cursor.position
@@ -85,9 +95,11 @@ def _continue(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]
 
 def _finish(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
     def run(session: DebugSession, values: Values) -> Iterable[str]:
-        walked = walk(session)
-        cursor = walked.cursor
-        selected = cursor.selected
+        walked, mover = walk(session), shared(session)
+        if mover is not None:
+            yield from run_by(session, mover, walked, "reverse-finish" if backward else "finish", backward)
+            return
+        selected = walked.cursor.selected
         words = "Run back to call of" if backward else "Run till exit from"
         yield "%s %s" % (words, next(walked.select(selected)))
         yield from _moved(walked, lambda cursor, stops: cursor.finish(backward, stops), False)
@@ -97,8 +109,10 @@ def _finish(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
 
 def run_until(session: DebugSession, values: Values) -> Iterable[str]:
     """Run to a location or past the current line."""
-    walked = walk(session)
+    walked, mover = walk(session), shared(session)
     text = " ".join(values.all(WHERE))
+    if mover is not None:
+        return run_by(session, mover, walked, ("until " + text).strip(), False)
     if not text:
         return _moved(walked, lambda cursor, stops: cursor.until(stops))
     addresses = walked.locate(text)
@@ -107,8 +121,11 @@ def run_until(session: DebugSession, values: Values) -> Iterable[str]:
 
 def run_advance(session: DebugSession, values: Values) -> Iterable[str]:
     """Run to a location."""
-    walked = walk(session)
-    addresses = walked.locate(" ".join(values.all(LOCATION)))
+    walked, mover = walk(session), shared(session)
+    text = " ".join(values.all(LOCATION))
+    if mover is not None:
+        return run_by(session, mover, walked, "advance " + text, False)
+    addresses = walked.locate(text)
     return _moved(walked, lambda cursor, stops: cursor.advance(addresses, stops), False)
 
 
@@ -126,9 +143,25 @@ def run_goto(session: DebugSession, values: Values) -> Iterable[str]:
         if found is None:
             raise CommandError(_absent(walked, text, addresses))
         stop = found
+    return _arrive(session, walked, stop)
+
+
+def _arrive(session: DebugSession, walked: Walk, stop: MoveEnd) -> Iterator[str]:
+    # The cursor is there already.
+    mover = shared(session)
+    if mover is not None:
+        yield from jump(session, mover, walked)
+        return
     walked.publish()
     yield from walked.stop(stop, None, 0)
-    yield from _count(walked)
+    if walked.cursor.position.number != walked.cursor.end:
+        yield walked.number_text()
+
+
+def run_live(session: DebugSession, values: Values) -> Iterable[str]:
+    """Go to the end."""
+    walked = walk(session)
+    return _arrive(session, walked, walked.cursor.goto(walked.cursor.end))
 
 
 def _absent(walked: Walk, text: str, addresses: AbstractSet[int]) -> str:
@@ -178,9 +211,7 @@ def _search(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
         stop = walked.cursor.last(addresses) if backward else walked.cursor.next_hit(addresses)
         if stop is None:
             raise CommandError("%s did not run %s here, as far as the history goes" % (text, _side(backward)))
-        walked.publish()
-        yield from walked.stop(stop, None, 0)
-        yield from _count(walked)
+        return _arrive(session, walked, stop)
 
     return run
 
@@ -190,6 +221,9 @@ def run_undo(session: DebugSession, values: Values) -> Iterable[str]:
     walked = walk(session)
     if not walked.cursor.undo():
         raise CommandError("no move to take back")
+    mover = shared(session)
+    if mover is not None:
+        return jump(session, mover, walked)
     walked.publish()
     return walked.where()
 
@@ -204,13 +238,6 @@ def run_mark(session: DebugSession, values: Values) -> Iterable[str]:
         raise CommandError('"%s" means a position already' % name)
     cursor.marks[name] = cursor.position.number
     return ["mark %s is at instruction %d" % (name, cursor.position.number)]
-
-
-def _count(walked: Walk) -> List[str]:
-    cursor = walked.cursor
-    if cursor.position.number == cursor.end:
-        return []
-    return ["instruction {:,} of {:,}".format(cursor.position.number, cursor.end - 1)]
 
 
 def _side(backward: bool) -> str:
@@ -252,6 +279,7 @@ MOVE_COMMANDS = (
         'The target itself stays where it is; "etm goto end" is there.',
         arguments=(PLACE,),
     ),
+    _move("live", "Go to the end: where the target is halted.", run_live, ("live", 'as "etm goto end"')),
     _one("reverse-step", "Step backward to the beginning of a source line.", Steps.LINE, True, _STEP),
     _one("reverse-next", "Step backward over calls.", Steps.LINE_OVER_CALLS, True, _NEXT),
     _one("reverse-stepi", "Step backward one instruction.", Steps.INSTRUCTION, True),

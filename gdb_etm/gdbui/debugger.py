@@ -185,7 +185,11 @@ class GdbDebugger:
             raise ConnectError("the target's server does not take %s: %s" % (command, error))
 
     def refresh(self) -> None:
-        """Flush GDB's caches of registers and memory."""
+        """Flush GDB's caches of registers and memory.
+
+        The frame of the same level stays selected.
+        """
+        level = selected_level()
         for commands in _FORGET:
             for command in commands:
                 try:
@@ -193,6 +197,11 @@ class GdbDebugger:
                     break
                 except gdb.error:
                     continue  # of another version of GDB
+        if level:
+            try:
+                gdb.execute("frame %d" % level, False, True)
+            except gdb.error:
+                pass  # there are not so many frames any more
 
     def disconnect(self) -> None:
         """Run ``disconnect``; without a connection nothing is to be done."""
@@ -268,6 +277,18 @@ class GdbDebugger:
             except EtmError:
                 self._symbols = SymbolTable([])  # GDB could read the files; names from them are a bonus
         return self._symbols
+
+
+def selected_level() -> int:
+    """Count the frames that are newer than the selected one."""
+    try:
+        frame = gdb.selected_frame().newer()
+    except gdb.error:
+        return 0
+    level = 0
+    while frame is not None:
+        level, frame = level + 1, frame.newer()
+    return level
 
 
 def _connect(kind: str, where: str) -> None:

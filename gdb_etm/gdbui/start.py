@@ -14,6 +14,7 @@ from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_sett
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import GdbEvents
 from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
+from gdb_etm.gdbui.reverse import GdbReverse
 from gdb_etm.gdbui.unwinder import register as register_unwinder
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
@@ -29,6 +30,7 @@ def start() -> DebugSession:
     debugger = GdbDebugger()
     session = DebugSession(debugger, Meter(Terminal().line()))
     session.places = session.locations = places = GdbPlaces(debugger)
+    session.reverse = GdbReverse()
     session.progress = _wait
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:

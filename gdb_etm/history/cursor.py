@@ -88,6 +88,15 @@ class Cursor:
         """
         return self._arrive(MoveEnd(Position(number), MoveReason.LOCATION))
 
+    def follow(self, position: Position, selected: int) -> None:
+        """Go where somebody else has moved.
+
+        :param selected: The level of the frame selected there.
+        """
+        self._arrive(MoveEnd(position, MoveReason.LOCATION))
+        if selected:
+            self.selected = min(selected, len(self.stack()) - 1)
+
     def undo(self) -> bool:
         """Go back to before the last move; False when there is none."""
         if not self._before:

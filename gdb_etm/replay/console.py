@@ -12,7 +12,6 @@ from gdb_etm.replay.reliance import RELIED_ON, reliance_of
 from gdb_etm.replay.watching import Missed
 from gdb_etm.views.text import gap_text, plural
 
-
 _GOAL = re.compile(r"end|(-?)([0-9][0-9,]{0,18})")
 
 
@@ -93,7 +92,10 @@ def is_goto(command: str) -> bool:
 
 
 def take_goto(motion: Motion, command: str) -> Tuple[Optional[int], List[str]]:
-    """Read where ``monitor goto`` is to go: a position, None if it is wrong; with the answer's lines."""
+    """Read where ``monitor goto`` is to go.
+
+    :returns: A position, None if there is no such one; and the answer's lines.
+    """
     words, last = command.partition(" ")[2].strip(), motion.end - 1
     found = _GOAL.fullmatch(words)
     if found is None:

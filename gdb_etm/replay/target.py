@@ -208,7 +208,6 @@ class Target:
             yield _NOTHING
 
     def _jump(self, text: str) -> Iterator[Reply]:
-        # To GDB a place that it is brought to is no breakpoint that was hit: it stops at signal 0.
         goal, self.goal = self.goal, None
         if goal is not None:
             self.motion.number = min(goal, self.motion.last)
@@ -216,6 +215,8 @@ class Target:
             self.ended = Stopped(self.motion.last, Why.END)
         else:
             yield from self._prepared()
+        # To GDB a place that it is brought to is no breakpoint that was hit, and no end of a step, of which it would
+        # have to know the caller: it stops for no signal.
         yield self._stop_reply(0)
 
     def _run(self, backward: bool) -> Iterator[Reply]:

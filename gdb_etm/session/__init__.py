@@ -16,9 +16,9 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``snapshots.py``: captures saved in folders and loaded from them.
 - ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the
   run, from which the past is worked out.
-- ``walk.py``: the cursor in a history; ``recovered.py``: the recovery of its registers and memory, from what
-  ``recovery_inputs.py`` finds; ``past.py`` makes both for a capture and keeps them; ``background.py`` works on while
-  the prompt is free.
+- ``walk.py``: the cursor in a history; ``reverse.py``: the debugger's own reverse execution, which moves it;
+  ``recovered.py``: the recovery of its registers and memory, from what ``recovery_inputs.py`` finds; ``past.py`` makes
+  both for a history and keeps them; ``background.py`` works on while the prompt is free.
 - ``listing.py``: the rows of instruction and function listings.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.

@@ -199,7 +199,10 @@ class CaptureRecord:
             decoded.forget_symbols()
 
     def release(self) -> None:
-        """Drop what was decoded, unless the user is in it; it is decoded again when somebody looks."""
+        """Drop what was decoded, unless the user is in it.
+
+        It is decoded again when somebody looks.
+        """
         if not self.walks:
             self._decoded, self._some, self._packets = None, {}, {}
 

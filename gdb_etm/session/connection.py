@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Collection, Dict, List, Mapping, Optional, Sequence
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client
 from gdb_etm.access.wire import Message
@@ -148,7 +148,7 @@ class TargetConnection:
 
     def hand_over(self, handed: HandedOver) -> None:
         """Send a capture to the process that serves reverse execution, if any."""
-        if self._client is not None and self._client.hello.reverse:
+        if self._client is not None and self.reverses:
             for message in capture_messages(handed):
                 self._client.request(message)
 
@@ -159,9 +159,22 @@ class TargetConnection:
 
         :returns: Whether GDB looks at the past, and has values that rested on something else.
         """
-        if self._client is None or not self._client.hello.reverse:
+        if self._client is None or not self.reverses:
             return False
         return self._client.request({"op": "rely", "settings": dict(settings)}, _RELY_SECONDS)["past"] is True
+
+    @property
+    def reverses(self) -> bool:
+        """Whether the process serves reverse execution to GDB."""
+        return self._client is not None and self._client.hello.reverse
+
+    def position(self) -> Tuple[int, int]:
+        """Give the number of the past instruction that GDB looks at.
+
+        :returns: It, and that of the last one; 0 where GDB looks at the present.
+        """
+        reply = self._reverse()
+        return reply.get("number", 0), reply.get("last", 0)
 
     @property
     def in_the_past(self) -> bool:
@@ -198,8 +211,7 @@ class TargetConnection:
         return {**special.missing(known), **special.fault_status()}
 
     def _reverse(self) -> Message:
-        is_there = self._client is not None and self._client.hello.reverse
-        return self._client.request({"op": "past"}) if self._client is not None and is_there else {}
+        return self._client.request({"op": "past"}) if self._client is not None and self.reverses else {}
 
     def check(self, seconds: float = 0.001) -> None:
         """Check for a lost probe or process.

@@ -21,8 +21,9 @@ from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.view import PastView, View
 from gdb_etm.session.captures import Decoded
-from gdb_etm.session.past import recovered
+from gdb_etm.session.past import recovered, walk
 from gdb_etm.session.recovered import THIS_GDB, Recovered
+from gdb_etm.session.reverse import shared
 from gdb_etm.session.second_gdb import Answer, SecondGdb
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
@@ -101,9 +102,10 @@ def moment(
 
 
 def _at_cursor(session: DebugSession, decoded: Decoded, known: Recovered) -> Optional[Moment]:
-    if decoded.walk is None:
+    walked = walk(session) if shared(session) is not None and decoded is session.shown() else decoded.walk
+    if walked is None:
         return None
-    cursor = decoded.walk.cursor
+    cursor = walked.cursor
     address = cursor.stack()[cursor.selected].address if cursor.selected else None
     return Moment(session, decoded, known, cursor.position.number, cursor.selected, address)
 

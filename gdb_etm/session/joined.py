@@ -83,7 +83,10 @@ class JoinedCaptures:
             self._cores.clear()
 
     def forget_symbols(self) -> None:
-        """Forget the names of functions, and what was decoded without a program: there is another one."""
+        """Forget the names of functions: the symbols have changed.
+
+        What was decoded without a program is forgotten as a whole.
+        """
         for trace_id, core in list(self._cores.items()):
             if all(record.has_program for record in self.records):
                 core.forget_symbols()

@@ -13,6 +13,7 @@ from gdb_etm.session.captures import Decoded
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
+from gdb_etm.session.reverse import follow, shared
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Walk
 
@@ -24,7 +25,9 @@ VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 
 
 def walk(session: DebugSession) -> Walk:
-    """Give the walk through the current capture; it starts at the end.
+    """Give the walk through the shown history, from its end.
+
+    Where the debugger moves through the same history, it is where the debugger is.
 
     :raises CommandError: There is no capture, or nothing in it.
     """
@@ -39,6 +42,7 @@ def walk(session: DebugSession) -> Walk:
         variables = RecoveredVariables(session, decoded)
         decoded.walk = Walk(decoded.history, calls, session.places, is_halted, variables)
         decoded.walk.cursor.marks = decoded.marks
+    follow(session, decoded.walk)
     return decoded.walk
 
 
@@ -109,6 +113,12 @@ class RecoveredVariables:
         if number > len(history):
             end = self._decoded.anchored.after(history)
             values.update({"etm_" + name: end.registers.get(name) for name in _REGISTERS} if end is not None else {})
+            return values
+        mover = shared(self._session)
+        if mover is not None:
+            # The debugger knows them.
+            there = mover.registers()
+            values.update({"etm_" + name: there.get(name) for name in _REGISTERS})
             return values
         try:
             found = recovered(self._session, self._decoded)

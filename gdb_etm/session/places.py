@@ -1,4 +1,4 @@
-"""What a walk needs from the debugger: locations, lines, breakpoints, files."""
+"""What a walk needs from the debugger: locations, lines, breakpoints, moves."""
 
 from __future__ import annotations
 
@@ -91,3 +91,32 @@ class ReplayPlaces(SymbolTables, Locations, Protocol):
 
     def symbol_files(self) -> Sequence[SymbolFile]:
         """List what the debugger has symbols of."""
+
+
+class ReverseExecution(Protocol):
+    """The debugger's commands for a target in the past."""
+
+    def execute(self, command: str) -> None:
+        """Run a command, which prints by itself.
+
+        :raises CommandError: It could not; in the debugger's words.
+        """
+
+    def jump(self, place: str, leave: bool) -> None:
+        """Bring the debugger to another moment.
+
+        It prints the place as where a program stops.  Breakpoints there do not count as hit.
+
+        :param place: As ``monitor goto`` takes it.
+        :param leave: Whether that is the live end.
+        :raises CommandError: It is still where it was.
+        """
+
+    def inlined(self) -> int:
+        """Count the frames of functions inlined where it is."""
+
+    def selected(self) -> int:
+        """Give the level of the selected frame; 0 is the innermost."""
+
+    def registers(self) -> Dict[str, int]:
+        """Give the known registers of the innermost frame by lower-case names."""

@@ -18,7 +18,7 @@ from gdb_etm.session.filters import FilterSet
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
 from gdb_etm.session.messages import HandedOver, shared_settings
-from gdb_etm.session.places import Locations, ReplayPlaces
+from gdb_etm.session.places import Locations, ReplayPlaces, ReverseExecution
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.request import TraceRequest
 from gdb_etm.session.summary import summary
@@ -61,6 +61,8 @@ class DebugSession:
         self.progress: Callable[[float], None] = lambda seconds: None
         # What the debugger knows for walking through a history; None where it cannot.
         self.places: Optional[ReplayPlaces] = None
+        # The debugger's own reverse execution; None where it has none.
+        self.reverse: Optional[ReverseExecution] = None
         # What finds functions and lines by name; None where nothing does.
         self.locations: Optional[Locations] = None
         # What of the program is traced.

@@ -98,10 +98,14 @@ class Walk:
             yield self._end()
         else:
             yield from self._frame(self.row(cursor.selected), cursor.selected)
-        if cursor.position.number == cursor.end:
-            yield "after instruction {:,}, the last".format(cursor.end - 1)
-        else:
-            yield "instruction {:,} of {:,}".format(cursor.position.number, cursor.end - 1)
+        yield self.number_text()
+
+    def number_text(self) -> str:
+        """Say which instruction the position is before."""
+        number, last = self.cursor.position.number, self.cursor.end - 1
+        if number > last:
+            return "after instruction {:,}, the last".format(last)
+        return "instruction {:,} of {:,}".format(number, last)
 
     def backtrace(self, limit: Optional[int], worked_out: Sequence[Arguments] = ()) -> Iterator[str]:
         """Print the call stack.

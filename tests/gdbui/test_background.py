@@ -67,7 +67,7 @@ def fixture_prompt(tmp_path: Path) -> Iterator[Prompt]:
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
     line = [gdb_program(), "-nx", "-q"]
     begin = ["set width 0", "set pagination off", "set confirm off", "source %s" % SCRIPT]
-    begin += ["source %s" % (tmp_path / "guard.gdb"), CONNECT, "break finished"]
+    begin += ["source %s" % (tmp_path / "guard.gdb"), "set etm reverse off", CONNECT, "break finished"]
     for command in [*begin, "etm start", "continue", "echo ready\\n"]:
         line += ["-ex", command]
     with Terminal(line, environment, ROOT) as terminal:

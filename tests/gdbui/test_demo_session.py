@@ -24,17 +24,19 @@ def test_the_transcript_explains_the_fault() -> None:
     expected += ["etm backtrace", "etm reverse-step", "etm print", "etm writes", "etm goto", "etm backtrace"]
     expected += ["etm info", "etm info", "etm print", "etm list"]
     assert [" ".join(words) for words in typed] == expected
-    assert "dispatch (...) at rx.c:121" in lines[lines.index("(gdb) etm reverse-step") :]
+    assert "dispatch (message=message@entry=0x2007ffe4) at rx.c:121" in lines[lines.index("(gdb) etm reverse-step") :]
     # The store that corrupted the callback: the ninth value of eight, and the registers at that moment.
     store = lines[lines.index("(gdb) etm writes station.table[message->kind].handler") + 2]
     assert store.split() == ["#13,594", "<parse_values+26>", "0x00163333", "rx.c:83"]
     there = lines[lines.index("(gdb) etm goto 13594") :]
-    assert there[2] == "83\t        values[count++] = parse_number(&text);"
+    assert there[4] == "83\t        values[count++] = parse_number(&text);"
     assert "count = 9" in there and "r0    0x00163333     1454899" in there
     assert "station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}" in there
     assert any(line.endswith("<HardFault (exception 3), from 0x00163332: not in the program>") for line in lines)
     assert any("subscription->handler(message);" in line for line in lines)
-    assert not [line for line in lines if "Traceback" in line or "rror" in line]
+    # GDB's own words for the rest of a string of which the beginning is known.
+    told = [line.replace("<error: Cannot access memory", "") for line in lines]
+    assert not [line for line in told if "Traceback" in line or "rror" in line]
 
 
 @pytest.mark.every_gdb

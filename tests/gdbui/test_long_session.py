@@ -15,7 +15,7 @@ from gdb_etm.api.inside import commands_session
 gc.disable()
 session, made = commands_session(), []
 for _ in range(20):
-    for command in ('continue', 'etm history -1', 'etm reverse-stepi'):
+    for command in ('continue', 'etm history -1', 'etm reverse-stepi', 'etm live'):
         gdb.execute(command, False, True)
     made.append((weakref.ref(session.shown()), weakref.ref(session.decode(session.look()))))
 print('alive', [[number for number, each in enumerate(kind) if each() is not None] for kind in zip(*made)])

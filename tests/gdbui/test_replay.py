@@ -56,7 +56,7 @@ COMMANDS = (
 @pytest.fixture(scope="module")
 def session() -> Dict[str, List[str]]:
     """What each command printed."""
-    marked = [CONNECT, "etm start", "continue"]
+    marked = ["set etm reverse off", CONNECT, "etm start", "continue"]
     for number, command in enumerate(COMMANDS):
         marked += ["echo >>>%d\\n" % number, command]
     parts = re.split(r">>>\d+\n", run(marked))[1:]
@@ -148,9 +148,8 @@ def test_ctrl_c_ends_a_long_run_and_leaves_the_cursor() -> None:
         "stepper.plain_step = lambda *a: (calls.append(1), len(calls) == 500 and os.kill(os.getpid(), signal.SIGINT), "
         "plain(*a))[2]"
     )
-    output = run(
-        [CONNECT, "etm start", "continue", "etm goto -5", watch, "etm reverse-stepi 10000", "etm where", "etm undo"]
-    )
+    begin = ["set etm reverse off", CONNECT, "etm start", "continue", "etm goto -5", watch]
+    output = run([*begin, "etm reverse-stepi 10000", "etm where", "etm undo"])
     lines = output.splitlines()
     here = next(line for line in lines if line.startswith("instruction "))
     assert "Quit" in lines

@@ -212,13 +212,14 @@ def test_frames_on_another_stack() -> None:
 def test_while_gdb_itself_is_in_the_past() -> None:
     # The anchor is the halted core, not what GDB shows at the moment.
     commands = ["continue", "reverse-step", "reverse-step", "print station.table[0]", "etm print station.table[0]"]
-    commands += ["etm info registers r3", "etm goto 13594", "etm print station.table[0]", "etm writes 0x200000bc"]
+    commands += ["etm live", "etm info registers r3", "etm goto 13594", "etm print station.table[0]"]
+    commands += ["etm writes 0x200000bc"]
     found = session(commands)
     assert found[3] == ["$1 = {handler = 0x163333, delivered = 1461452}"]
-    assert found[4] == ["station.table[0] = {handler = 0x163333, delivered = 1461453}"]
-    assert found[5] == ["r3  0x00163333  1454899  read at the halt, not written since"]
-    assert found[7] == ["station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}"]
-    assert found[8][1:3] == ["#13,594  <parse_values+26>  0x00163333  rx.c:83", "[7 stores whose address is not known]"]
+    assert found[4] == ["station.table[0] = {handler = 0x163333, delivered = 1461452}"]
+    assert found[6] == ["r3  0x00163333  1454899  read at the halt, not written since"]
+    assert found[8] == ["station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}"]
+    assert found[9][1:3] == ["#13,594  <parse_values+26>  0x00163333  rx.c:83", "[7 stores whose address is not known]"]
 
 
 _HALT_ALONE = """python

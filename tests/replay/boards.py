@@ -66,7 +66,8 @@ def walk(elf: str, until: Sequence[str], script: Sequence[str], folder: Path) ->
     typed.write_text("".join(line + "\n" for line in script))
     text = folder / "walk"
     text.write_text(_WALK % {"script": str(typed)})
-    connect = ["etm connect board:m33 --elf %s" % elf, "etm start", *until, "etm history -1", "etm where"]
+    # Of a capture that is looked at alone the plug-in has a cursor of its own.
+    connect = ["etm connect board:m33 --elf %s" % elf, "etm start", *until, "etm captures 1", "etm where"]
     output = run(connect + ["source %s" % text])
     found = [line.split()[1:] for line in output.splitlines() if line.startswith("@ ")]
     assert "Error" not in output, output[-3000:]

@@ -59,7 +59,7 @@ def test_pyocds_server_behind_our_door(pieces: List[str]) -> None:
 SOURCE: Dict[str, Any] = {"name": "ETM_0", "protocol": "etmv4", "registers": {}, "core": None}
 CAPTURE: Dict[str, Any] = {
     **{"op": "capture", "data": "AAAA", "sources": [SOURCE], "format": "coresight", "end": "WRAPPED", "name": "halt"},
-    **{"files": [], "begin": None, "halt": None, "settings": {}},
+    **{"files": [], "begin": None, "halt": None, "unseen": "", "settings": {}},
 }
 MALFORMED = [
     ({"sources": [{**SOURCE, "registers": []}]}, "no capture: [] is no object of up to 2048 fields"),

@@ -68,12 +68,12 @@ def test_without_the_plug_in(snapshot: Path) -> None:
     assert found[5].startswith("0x") and found[6] == "Cannot access memory at address 0x200000bc"
     assert found[7] == 'recovery: "some" is none of: exact, assumed, likely, off'
     assert found[8] == 'volatile: "4" is no region: ADDRESS,SIZE, such as 0x20000400,64'
-    assert found[9].startswith("where show the instruction's number")
+    assert found[9].startswith("goto N|-N|end have the next step go to")
 
 
 def test_the_ram_of_the_beginning_is_known_to_gdb_too() -> None:
     program = elf("algorithms-Os")
-    begin = ["etm connect board:m33 --elf %s" % program, "break quick_sort", "etm start", "continue", "delete"]
+    begin = ["etm connect board:m33 --elf %s" % program, "break quick_sort", "continue", "delete", "etm start"]
     begin += ["output numbers[0]", "set etm anchor-memory on", "break base64", "continue", "delete"]
     found = parts([*begin, "reverse-continue", "output numbers[0]"])
     assert found[-1] == found[5] and found[-1].isdigit()
