@@ -12,7 +12,7 @@ from gdb_etm.session.walk import Walk
 
 
 def shared(session: DebugSession) -> Optional[ReverseExecution]:
-    """Give what moves the cursor of the history that is shown; None where it moves by itself."""
+    """Give what moves the cursor; None where it moves by itself."""
     connection, joined = session.connection, session.joined
     if connection is None or not connection.reverses or joined is None or session.is_alone:
         return None
@@ -40,7 +40,7 @@ def follow(session: DebugSession, walked: Walk) -> None:
 
 
 def jump(session: DebugSession, mover: ReverseExecution, walked: Walk) -> Iterator[str]:
-    """Bring the debugger to where the cursor is; it says where that is."""
+    """Bring the debugger to where the cursor is."""
     cursor = walked.cursor
     number, end = cursor.position.number, cursor.end
     if number != end:
@@ -53,7 +53,7 @@ def jump(session: DebugSession, mover: ReverseExecution, walked: Walk) -> Iterat
 
 
 def where(mover: ReverseExecution, walked: Walk) -> Iterator[str]:
-    """Have the debugger say where it is, with the number of the instruction."""
+    """Have the debugger say where it is, and count."""
     mover.execute("frame")
     yield walked.number_text()
 
