@@ -22,7 +22,7 @@ def shared(session: DebugSession) -> Optional[ReverseExecution]:
 
 
 def follow(session: DebugSession, walked: Walk) -> None:
-    """Bring the cursor to where the debugger is, if it moves the cursor."""
+    """Bring the cursor to where the debugger is."""
     mover, cursor = shared(session), walked.cursor
     if mover is None or session.connection is None:
         return
