@@ -6,6 +6,7 @@ From recordings to a history:
   ``event_columns.py`` carry parts to another process and back, as bytes whose sizes are all checked.
 - ``joined.py``: recordings that follow each other, as one.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
+  ``sums.py``: how many there are before each run.
 - ``path.py``: random access by number, by address, forward and back.
 
 What is seen in it:

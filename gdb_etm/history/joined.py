@@ -40,6 +40,8 @@ class JoinedRecording:
         self._numbers: Dict[int, Tuple[RunTable, List[int]]] = {}
         self._blocks: Optional[Blocks] = None
         self._end = BufferEnd.UNKNOWN
+        # What was given last.
+        self._whole: Optional[ExecutionHistory] = None
         self._halted_at: Optional[int] = None
         # How many instructions there are, and how many there were at each halt.
         self.length = 0
@@ -75,7 +77,10 @@ class JoinedRecording:
         :param last: Of the newest part.
         """
         assert self._blocks is not None
-        return ExecutionHistory(self._recorder, last.source, self._blocks, self._end)
+        self._whole = ExecutionHistory(self._recorder, last.source, self._blocks, self._end, self._whole)
+        # It counts its instructions now, before it grows.
+        assert len(self._whole) == self.length
+        return self._whole
 
     def _offset_of(self, position: int) -> int:
         at = bisect_right(self._bases, position, 0, len(self._offsets)) - 1

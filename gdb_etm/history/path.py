@@ -6,7 +6,7 @@ Few distinct runs make up a long execution, so whether a run comes by an address
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional
 
 from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory, Span
@@ -32,7 +32,6 @@ class Path:
         self.length = len(history)
         # Address of the instruction that would have been next, when the trace says it.
         self.halted_at: Optional[int] = None
-        self._addresses: Dict[Tuple[int, int], List[int]] = {}
         self._ranges: Dict[int, List[Range]] = {}
         self._hits: Dict[FrozenSet[int], Dict[int, bool]] = {}
         self._seams = self._find_seams()
@@ -46,15 +45,7 @@ class Path:
         if number > self.length:
             return self.halted_at
         span = next(self.back(number))
-        return self.addresses(span.range)[number - span.number]
-
-    def addresses(self, executed: Range) -> List[int]:
-        """List the addresses in a range."""
-        key = (executed.start, executed.end)
-        known = self._addresses.get(key)
-        if known is None:
-            known = self._addresses[key] = self.history.addresses(executed)
-        return known
+        return self.history.addresses(span.range)[number - span.number]
 
     def onward(self, number: int) -> Iterator[Span]:
         """Go forward through the executed ranges, from instruction ``number``'s on."""
@@ -136,7 +127,7 @@ class Path:
         found = None
         for executed in self._run(self.history.order[entry]):
             if any(executed.start <= address < executed.end for address in wanted):
-                for index, address in enumerate(self.addresses(executed)):
+                for index, address in enumerate(self.history.addresses(executed)):
                     if address in wanted and first <= number + index <= last:
                         if not is_last:
                             return number + index

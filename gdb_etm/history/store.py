@@ -6,21 +6,17 @@ at it, and going to instruction N is a binary search.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
-from itertools import accumulate, islice
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
+from gdb_etm.history.sums import EntrySums
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 from gdb_etm.protocols.registry import PROTOCOLS
-
-# Entries from one stored instruction total to the next.
-_SPACING = 64
 
 
 class TracedInstruction(NamedTuple):
@@ -66,9 +62,17 @@ class ExecutionHistory:
     :param source: The unit that produced the stream.
     :param blocks: Blocks of the program that it was decoded with.
     :param end_reason: Why the oldest instruction is the oldest.
+    :param before: The history of the same recording before it grew.
     """
 
-    def __init__(self, recorder: Recorder, source: TraceSource, blocks: Blocks, end_reason: BufferEnd) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        source: TraceSource,
+        blocks: Blocks,
+        end_reason: BufferEnd,
+        before: Optional[ExecutionHistory] = None,
+    ) -> None:
         self.source = source
         self.end_reason = end_reason
         self._recorder = recorder
@@ -82,23 +86,15 @@ class ExecutionHistory:
         self._blocks = blocks
         reader = PROTOCOLS.get(source.protocol)
         self._failures_end_ranges = reader is not None and reader.failures_end_ranges
-        self._sums: Optional[array[int]] = None
+        self._sums = EntrySums(self._order, self._runs, before.sums if before is not None else None)
         self._numbered: Optional[List[Tuple[int, Event]]] = None
 
     def __len__(self) -> int:
-        return self._totals()[-1]
+        return self._sums.instructions
 
-    def _totals(self) -> array[int]:
-        # How many instructions ran before the first entry of every block of the order, and in all.
-        if self._sums is None:
-            lengths = [run.instructions for run in self._runs]
-            sums = accumulate(map(lengths.__getitem__, self._order))
-            found = array("Q", [0])
-            found.extend(islice(sums, _SPACING - 1, None, _SPACING))
-            rest = self._order[len(self._order) // _SPACING * _SPACING :]
-            found.append(found[-1] + sum([lengths[number] for number in rest]))
-            # Whole at once: other threads may ask, too.
-            self._sums = found
+    @property
+    def sums(self) -> EntrySums:
+        """How many instructions ran before each entry."""
         return self._sums
 
     @property
@@ -130,24 +126,20 @@ class ExecutionHistory:
 
         :param number: Of the instruction, 1 up to the length of the history.
         """
-        block = min(bisect_left(self._totals(), number) - 1, len(self._order) // _SPACING)
-        entry, before = block * _SPACING, self._totals()[block]
-        while entry < len(self._order):
-            after = before + self._runs[self._order[entry]].instructions
-            if after >= number:
-                break
-            entry, before = entry + 1, after
-        return entry, before + 1
+        return self._sums.find(number)
 
     def entry_first(self, entry: int) -> int:
         """Give the number of the first instruction of an entry of :attr:`order`."""
-        block = entry // _SPACING
-        others = self._order[block * _SPACING : entry]
-        return self._totals()[block] + sum([self._runs[number].instructions for number in others]) + 1
+        return self._sums.before(entry) + 1
 
     def addresses(self, executed: Range) -> List[int]:
         """List the addresses of the instructions in an executed range."""
         return self._blocks.addresses(executed.start, executed.end, executed.isa)
+
+    def distinct_ranges(self) -> Set[Range]:
+        """Give the executed ranges, each once: programs loop, so they are few."""
+        legs = {leg for number in set(self._order) for leg in self._runs[number].all_legs()}
+        return {executed for leg in legs for executed in leg.ranges}
 
     def instruction(self, number: int) -> TracedInstruction:
         """Give one instruction.
@@ -168,12 +160,23 @@ class ExecutionHistory:
         :param number: Of the instruction.
         :returns: None when it is not conditional, or the trace does not say.
         """
+        return self.outcomes(number, number).get(number)
+
+    def outcomes(self, first: int, last: int) -> Dict[int, bool]:
+        """Give what :meth:`outcome` tells of instructions ``first`` to ``last``.
+
+        Others may be among them.
+        """
         if self._failures_end_ranges:
-            return self._failed(number)
-        if not self._outcomes:
-            return None
-        entry, first = self.entry(number)
-        return dict(self._outcomes.get(entry, ())).get(number - first)
+            return dict.fromkeys(self._failures(first, last), False)
+        found: Dict[int, bool] = {}
+        if self._outcomes:
+            entry, number = self.entry(first)
+            while entry < len(self._order) and number <= last:
+                found.update((number + place, passed) for place, passed in self._outcomes.get(entry, ()))
+                number += self._runs[self._order[entry]].instructions
+                entry += 1
+        return found
 
     def conditions(self) -> Iterator[Tuple[int, ConditionResult]]:
         """Go through the outcomes of conditional instructions that the trace holds."""
@@ -183,17 +186,13 @@ class ExecutionHistory:
             for place, passed in self._outcomes[entry]:
                 yield offset, ConditionResult(first + place, passed)
 
-    def _failed(self, number: int) -> Optional[bool]:
-        # An N atom of an instruction that is no branch.
-        for item in self.spans(number, number):
+    def _failures(self, first: int, last: int) -> Iterator[int]:
+        # N atoms of instructions that are no branches.
+        for item in self.spans(first, last):
             if isinstance(item, Span) and not item.range.taken:
-                insn = self._blocks.instruction(item.range.start, item.range.isa)
-                return (
-                    False
-                    if insn is not None and insn.kind not in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
-                    else None
-                )
-        return None
+                insn = self._blocks.instruction(self.addresses(item.range)[-1], item.range.isa)
+                if insn is not None and insn.kind not in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
+                    yield item.number + item.range.instructions - 1
 
     @property
     def tells_transfers(self) -> bool:
@@ -331,19 +330,14 @@ class ExecutionHistory:
 
         The same bytes do not give them again: gaps and debug halts are among them.
 
-        The same bytes do not give them again.
-
         :returns: For each the number of instructions that ran before it, and the event.
         """
         gaps = self._run_gaps()
         if gaps:
             yield from self._find_gaps(gaps)
             return
-        before = entry = 0
         for place, event in self.entry_events():
-            before += sum([self._runs[number].instructions for number in self._order[entry:place]])
-            entry = place
-            yield before, event
+            yield self._sums.before(place), event
 
     def _run_gaps(self) -> Dict[int, List[Tuple[int, int, Gap]]]:
         # The gaps within runs by run number, each with the instructions and the bytes of the run before it.

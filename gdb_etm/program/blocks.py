@@ -92,6 +92,8 @@ class Blocks:
         self._transfers = transfers
         self._others = others
         self._blocks: Dict[Tuple[int, Isa], Block] = {}
+        # Of T32 code, by its start and end.
+        self._addresses: Dict[Tuple[int, int], List[int]] = {}
         # A32 and A64 code by where it begins, and that which was looked at last.
         self._marked: Dict[Tuple[int, Isa], _Words] = {}
         self._words = _NO_WORDS
@@ -232,9 +234,18 @@ class Blocks:
         return Block(address, at, walked, isa, BlockEnd.TOO_LONG, None)
 
     def addresses(self, start: int, end: int, isa: Isa) -> List[int]:
-        """List the addresses of the instructions in an executed range."""
+        """List the addresses of the instructions in an executed range.
+
+        The list is kept for the next time and must not be changed.
+        """
         if isa is not _T32:
             return list(range(start, end, 4))
+        found = self._addresses.get((start, end))
+        if found is None:
+            found = self._addresses[start, end] = self._find_addresses(start, end)
+        return found
+
+    def _find_addresses(self, start: int, end: int) -> List[int]:
         found = []
         at = start
         while at < end:

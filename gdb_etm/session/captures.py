@@ -12,7 +12,7 @@ from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.halts import pauses
 from gdb_etm.history.reader import Resolver
-from gdb_etm.history.store import ExecutionHistory, Span
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.session.decoding import decode_capture, taking_apart
 from gdb_etm.session.halt_states import Anchored
@@ -141,11 +141,7 @@ class Decoded:
 
     def _code(self) -> List[Tuple[int, int]]:
         # Addresses and sizes of pieces of the code that ran.
-        ranges = {
-            (item.range.start, item.range.end)
-            for item in self.history.spans(1, len(self.history))
-            if isinstance(item, Span)
-        }
+        ranges = {(executed.start, executed.end) for executed in self.history.distinct_ranges()}
         return [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
 
 

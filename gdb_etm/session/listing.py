@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
@@ -41,6 +41,8 @@ _EXC_RETURN = 0xFFFFFF
 _LOCKUP = "Lockup"
 _LONGEST_IT_BLOCK = 4
 _STEPPED = "stepped by the debugger"
+# Instructions whose outcomes are looked up together.
+_BLOCK = 1024
 
 
 def history_rows(
@@ -79,7 +81,10 @@ def history_rows(
                 yield write.event(item, time)
             continue
         last = item.number
-        yield from write.instruction(item, time)
+        source = write.source(item)
+        if source is not None:
+            yield source
+        yield write.instruction(item, time)
 
 
 class _Halts:
@@ -157,6 +162,13 @@ def _timed(decoded: Decoded, shown: NumberRange, modifiers: str) -> Iterator[Tim
     return (Timed(item, None) for item in items if not isinstance(item, (Cycles, Timestamp)))
 
 
+class _KnownCells(NamedTuple):
+    symbol: str
+    code: bytes
+    text: str
+    is_doubtful: bool
+
+
 class _RowWriter:
     # Makes rows of what is in a history, with what the debugger knows and the modifiers ask for.
 
@@ -171,30 +183,56 @@ class _RowWriter:
         self._blocks = ItBlocks()
         self._marks = dict(decoded.history.source.marks)
         self._traced = traced_data(decoded)
+        # What is the same whenever an instruction runs: by its address and what of an IT block is before it.
+        self._known: Dict[Tuple[int, bytes], _KnownCells] = {}
+        # Whether conditional instructions passed, up to an instruction.
+        self._outcomes: Dict[int, bool] = {}
+        self._outcomes_end = 0
 
     def pass_over(self, item: TracedInstruction) -> None:
         """Note an instruction that is not shown."""
         self._blocks.before(item.address, self._decoded.program.read(item.address, item.size), item.isa)
 
-    def instruction(self, item: TracedInstruction, time: Optional[TraceTime]) -> Iterator[Row]:
-        if self._source:
-            line = self._debugger.line_at(item.address)
-            if line is not None and line != self._before:
-                yield SourceRow("%s:%d" % (line.path, line.line), self._debugger.source_text(line))
-            self._before = line
-        code = self._decoded.program.read(item.address, item.size)
-        addresses = range(item.address, item.address + item.size)
-        yield InstructionRow(
-            item.number,
-            item.address,
-            symbol_text(self._debugger.function_at(item.address), item.address) if self._names else "",
-            code if self._bytes else b"",
-            self._debugger.disassemble(item.address, code, item.isa, self._blocks.before(item.address, code, item.isa)),
-            not self._decoded.doubt.addresses.isdisjoint(addresses),
+    def source(self, item: TracedInstruction) -> Optional[SourceRow]:
+        """Give an instruction's source line, unless the one before has it."""
+        if not self._source:
+            return None
+        line, before = self._debugger.line_at(item.address), self._before
+        self._before = line
+        if line is None or line == before:
+            return None
+        return SourceRow("%s:%d" % (line.path, line.line), self._debugger.source_text(line))
+
+    def instruction(self, item: TracedInstruction, time: Optional[TraceTime]) -> InstructionRow:
+        number, address, size, isa = item
+        cells = self._known.get((address, b""))
+        before = self._blocks.before(address, cells.code if cells else self._decoded.program.read(address, size), isa)
+        if before or cells is None:
+            cells = self._known.get((address, before)) or self._look_up(item, before)
+        if number > self._outcomes_end:
+            self._outcomes_end = number + _BLOCK - 1
+            self._outcomes = self._decoded.history.outcomes(number, self._outcomes_end)
+        return InstructionRow(
+            number,
+            address,
+            cells.symbol,
+            cells.code if self._bytes else b"",
+            cells.text,
+            cells.is_doubtful,
             time,
-            self._transfers(self._decoded.history.transfers(item.number)) if self._data else (),
-            "condition failed" if self._decoded.history.outcome(item.number) is False else "",
+            self._transfers(self._decoded.history.transfers(number)) if self._data else (),
+            "condition failed" if self._outcomes.get(number) is False else "",
         )
+
+    def _look_up(self, item: TracedInstruction, before: bytes) -> _KnownCells:
+        code = self._decoded.program.read(item.address, item.size)
+        cells = self._known[item.address, before] = _KnownCells(
+            symbol_text(self._debugger.function_at(item.address), item.address) if self._names else "",
+            code,
+            self._debugger.disassemble(item.address, code, item.isa, before),
+            not self._decoded.doubt.addresses.isdisjoint(range(item.address, item.address + item.size)),
+        )
+        return cells
 
     def event(self, event: Optional[Event], time: Optional[TraceTime]) -> Row:
         found = self._decoded.history.event_transfers(event) if self._data and event is not None else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
@@ -83,14 +83,15 @@ def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Write the rows of one listing, aligned."""
     kept = list(rows)
     columns = _Columns(kept)
-    for are_gaps, group in groupby(kept, key=lambda row: isinstance(row, EventRow) and isinstance(row.event, Gap)):
+    for are_gaps, group in groupby(kept, key=_is_gap):
         if are_gaps:
             yield from gap_lines(row.event for row in group if isinstance(row, EventRow) and isinstance(row.event, Gap))
             continue
         for row in group:
             if isinstance(row, InstructionRow):
                 yield columns.instruction(row)
-                yield from columns.transfers(row.transfers)
+                if row.transfers:
+                    yield from columns.transfers(row.transfers)
             elif isinstance(row, SourceRow):
                 yield columns.source(row)
             elif isinstance(row, BufferEnd):
@@ -102,29 +103,42 @@ def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
                 yield from columns.transfers(row.transfers)
 
 
+def _is_gap(row: Row) -> bool:
+    return isinstance(row, EventRow) and isinstance(row.event, Gap)
+
+
+# What a row shows of its instruction, whenever it runs: see :class:`InstructionRow`.
+_Cells = Tuple[int, str, bytes, str, bool]
+
+
 class _Columns:
     # The widths of one listing's columns, and lines of these widths.
 
     def __init__(self, rows: List[Row]) -> None:
         shown = [row for row in rows if isinstance(row, InstructionRow)]
+        # Programs loop: few cells make many rows.
+        cells = {row[1:6] for row in shown}
         self._number = max((len(str(row.number)) for row in shown), default=1)
-        self._middle = max((len(_middle(row)) for row in shown), default=0)
-        self._mnemonic = max((len(row.text.partition("\t")[0]) for row in shown), default=0)
+        self._middle = max((len(_middle(*one[:3])) for one in cells), default=0)
+        self._mnemonic = max((len(text.partition("\t")[0]) for _, _, _, text, _ in cells), default=0)
+        self._texts: Dict[_Cells, str] = {one: self._text(*one) for one in cells}
         self._source = max([self._number + 3] + [len(row.where) for row in rows if isinstance(row, SourceRow)])
-        cells = [time_cells(row.time) for row in shown]
-        self._cycles = max((len(cycles) for cycles, _ in cells), default=0)
-        self._time = max((len(time) for _, time in cells), default=0)
+        times = [time_cells(row.time) for row in shown if row.time is not None]
+        self._cycles = max((len(cycles) for cycles, _ in times), default=0)
+        self._time = max((len(time) for _, time in times), default=0)
         owners = [row for row in rows if isinstance(row, (InstructionRow, EventRow))]
         transfers = [transfer_cells(one) for row in owners for one in row.transfers]
         self._kind = max((len(kind) for kind, *_ in transfers), default=0)
         self._size = max((len(size) for _, size, *more in transfers if len(more) > 1), default=0)
 
     def instruction(self, row: InstructionRow) -> str:
-        word, _, operands = row.text.partition("\t")
-        line = self._left(str(row.number), " ! " if row.doubtful else "   ", row.time)
-        line += _middle(row).ljust(self._middle) + "   " + word.ljust(self._mnemonic)
-        line = (line + "  " + operands.replace("\t", " ")).rstrip()
+        line = self._left(str(row.number), " ! " if row.doubtful else "   ", row.time) + self._texts[row[1:6]]
         return line + ("   [%s]" % row.note if row.note else "")
+
+    def _text(self, address: int, symbol: str, code: bytes, text: str, _: bool) -> str:
+        word, _tab, operands = text.partition("\t")
+        line = _middle(address, symbol, code).ljust(self._middle) + "   " + word.ljust(self._mnemonic)
+        return (line + "  " + operands.replace("\t", " ")).rstrip()
 
     def source(self, row: SourceRow) -> str:
         return ("%s   %s" % (row.where.ljust(self._source), row.text or "")).rstrip()
@@ -220,12 +234,12 @@ def event_text(event: Event, words: str = "") -> List[str]:
     return []
 
 
-def _middle(row: InstructionRow) -> str:
-    words = ["0x%08x" % row.address]
-    if row.symbol:
-        words.append("<%s>" % row.symbol)
-    if row.code:
-        words.append(" ".join("%02x" % byte for byte in row.code))
+def _middle(address: int, symbol: str, code: bytes) -> str:
+    words = ["0x%08x" % address]
+    if symbol:
+        words.append("<%s>" % symbol)
+    if code:
+        words.append(" ".join("%02x" % byte for byte in code))
     return " ".join(words)
 
 

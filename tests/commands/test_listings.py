@@ -10,6 +10,8 @@ import pytest
 
 from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.program.isa import Isa
 from gdb_etm.snapshot.writer import write_snapshot
 
 # 1000 cmp r0, #0 | moveq r0, #1 | strne r1, [r2] | addgt r1, r1, #1 | b 1000
@@ -91,3 +93,17 @@ def test_cycles_and_timestamps(listing: Listing) -> None:
 def test_what_was_not_traced_is_told(listing: Listing) -> None:
     lines = listing.of({}, "01 01 00 " + BEGIN + "f7", "history", "/td")
     assert lines[:2] == ["no cycle counts and no timestamps in this trace", "no loads and stores in this trace"]
+
+
+def test_an_instruction_that_runs_often_is_disassembled_once(listing: Listing, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[int] = []
+    real = OfflineDebugger.disassemble
+
+    def counting(debugger: OfflineDebugger, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
+        asked.append(address)
+        return real(debugger, address, code, isa, before)
+
+    monkeypatch.setattr(OfflineDebugger, "disassemble", counting)
+    lines = listing.of({}, "01 01 00 " + BEGIN + "f7 " * 400, "history", "1,2000")
+    assert len(lines) == 2002
+    assert sorted(asked) == [0x1000, 0x1004, 0x1008, 0x100C, 0x1010]
