@@ -63,6 +63,8 @@ class Values:
 
     def __init__(self, modifiers: str = "") -> None:
         self.modifiers = modifiers
+        # Whether the user typed Enter alone, so that the command goes on where it ended.
+        self.goes_on = False
         self._values: Dict[str, List[Any]] = {}
 
     def add(self, argument: Argument[T], value: T) -> None:

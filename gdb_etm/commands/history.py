@@ -11,6 +11,7 @@ from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.listing import event_rows, function_rows, history_rows, traced_data
 from gdb_etm.session.numbers import count
+from gdb_etm.session.past import position
 from gdb_etm.session.ranges import NumberRange, check, window
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.history import function_lines, instruction_lines
@@ -18,12 +19,10 @@ from gdb_etm.views.text import end_text, plural
 
 _Row = TypeVar("_Row")
 
-RANGE = Argument(
-    "RANGE",
-    str,
-    "which: N | N,M | N,+M | N,-M | -N (the last N) | + (next) | - (before); none: the next, at first the last",
-    many=True,
-)
+_WHICH = "which: N | N,M | N,+M | N,-M | -N (the last N) | + (next) | - (before)"
+RANGE = Argument("RANGE", str, _WHICH, many=True)
+CALL_RANGE = Argument("RANGE", str, _WHICH + " | @N (around instruction N)", many=True)
+PACKET_RANGE = Argument("RANGE", str, _WHICH + "; none: the next, at first the last", many=True)
 TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several cores", "ID")
 
 # Lines aligned together; a listing of any length starts to print at once.
@@ -33,19 +32,21 @@ _BATCH = 1000
 def run_history(session: DebugSession, values: Values) -> Iterable[str]:
     """List executed instructions."""
     decoded = session.shown(values.get(TRACE_ID))
-    text = " ".join(values.all(RANGE))
+    text = range_text(values, RANGE)
     limit = _limit(session, "history-size")
-    if not len(decoded.history):
+    length, here = len(decoded.history), position(session, decoded)
+    if not length:
         check(text, "instructions")
         yield from _events_alone(session.debugger, decoded, limit)
         return
-    shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
+    shown = window(text, length, limit, decoded.instructions_shown, "instructions", here)
     yield from _whose(session, values, decoded, decoded.instructions_shown)
     yield from _doubts(decoded, "instructions marked ! are not what the target holds now")
     yield from _other_names(session, decoded)
     yield from _absent(decoded, values.modifiers)
     rows = history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-")
-    yield from _in_batches(rows, instruction_lines)
+    cursor = _within(shown, here)
+    yield from _in_batches(rows, lambda batch: instruction_lines(batch, cursor))
     decoded.instructions_shown = shown
 
 
@@ -53,21 +54,47 @@ def run_functions(session: DebugSession, values: Values) -> Iterable[str]:
     """List function segments, exceptions and gaps."""
     decoded = session.shown(values.get(TRACE_ID))
     calls = decoded.calls(session.debugger.function_at)
-    text = " ".join(values.all(RANGE))
+    text = range_text(values, CALL_RANGE)
     limit = _limit(session, "function-call-history-size")
+    instruction = _instruction(text, len(decoded.history))
     if not len(calls):
-        check(text, "functions")
+        check("" if instruction is not None else text, "functions")
         yield from _events_alone(session.debugger, decoded, limit)
         return
-    shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
+    place = calls.at(position(session, decoded) if instruction is None else instruction)
+    chosen = text if instruction is None else ""
+    shown = window(chosen, len(calls), limit, decoded.functions_shown, "functions", place)
     yield from _whose(session, values, decoded, decoded.functions_shown)
     yield from _doubts(decoded, "some of what is listed may never have run")
     yield from _other_names(session, decoded)
     if shown.first == 1:
         yield end_text(decoded.history.end_reason)
     rows = function_rows(session.debugger, decoded, shown, "l" in values.modifiers)
-    yield from _in_batches(rows, lambda batch: function_lines(batch, "c" in values.modifiers, "i" in values.modifiers))
+    calls_too, numbers = "c" in values.modifiers, "i" in values.modifiers
+    cursor = _within(shown, place)
+    yield from _in_batches(rows, lambda batch: function_lines(batch, calls_too, numbers, cursor))
     decoded.functions_shown = shown
+
+
+def range_text(values: Values, argument: Argument[str]) -> str:
+    """Give the range as typed; Enter goes on in the same direction.
+
+    :param argument: The range's declaration.
+    """
+    text = " ".join(values.all(argument)).strip()
+    return "-" if values.goes_on and text == "-" else "+" if values.goes_on else text
+
+
+def _within(shown: NumberRange, cursor: int) -> Optional[int]:
+    # What to mark; the end of the history is no line of it.
+    return cursor if shown.first <= cursor <= shown.last else None
+
+
+def _instruction(text: str, length: int) -> Optional[int]:
+    # The number of "@3000" or "@-1".
+    if not text.startswith("@"):
+        return None
+    return window(text[1:].replace(",", ""), length, 1, None, "instructions").first
 
 
 def _in_batches(rows: Iterator[_Row], write: Callable[[List[_Row]], Iterable[str]]) -> Iterator[str]:
@@ -141,6 +168,7 @@ HISTORY = Command(
     "Print the instructions that really ran.",
     run_history,
     details=(
+        "Without a range it shows what is around the position, which => marks; at first that is the end.\n"
         "The newest have the highest numbers.  Exceptions and gaps take a line, not a number.\n"
         'Like GDB\'s "record instruction-history"; "set etm history-size" sets how many are printed.\n'
         "The total of cycles starts again after an unknown count; a timestamp's own count is of the cycles since the\n"
@@ -156,8 +184,8 @@ HISTORY = Command(
         "d": "with the data that was loaded and stored, below the instruction",
     },
     examples=(
-        ("history", "the last ten; typed again, the next ten"),
-        ("history -", "the ten before"),
+        ("history", "ten around the position, which is marked; Enter: the next ten"),
+        ("history -", "the ten before; Enter: the ten before those"),
         ("history /s -30", "the last thirty, with source"),
         ("history 21890,+20", "twenty from number 21890"),
         ("history /st -30", "the last thirty, with source, cycles and timestamps"),
@@ -171,10 +199,11 @@ FUNCTIONS = Command(
     run_functions,
     details=(
         "One line for each run of instructions in one function; exceptions have lines of their own, and so have\n"
-        'gaps, without a number.  Like GDB\'s "record function-call-history"; "set etm function-call-history-size"\n'
+        "gaps, without a number.  Without a range it shows what is around the position, marked =>.\n"
+        'Like GDB\'s "record function-call-history"; "set etm function-call-history-size"\n'
         "sets how many are printed."
     ),
-    arguments=(RANGE, TRACE_ID),
+    arguments=(CALL_RANGE, TRACE_ID),
     modifiers={
         "i": "with the numbers of the first and last instruction",
         "l": "with the source file and lines",
@@ -182,6 +211,7 @@ FUNCTIONS = Command(
     },
     examples=(
         ("functions /c -20", "the last twenty, indented"),
+        ("functions /c @3000", "ten around instruction 3,000, which is in the marked one"),
         ("functions /ilc 1,+50", "the first fifty, with everything"),
     ),
 )

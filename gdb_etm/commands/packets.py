@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.history import RANGE
+from gdb_etm.commands.history import PACKET_RANGE, range_text
 from gdb_etm.session.numbers import count
 from gdb_etm.session.ranges import window
 from gdb_etm.session.session import DebugSession
@@ -19,7 +19,7 @@ _SHOWN = 10
 def run_packets(session: DebugSession, values: Values) -> Iterable[str]:
     """List packets."""
     packets = session.look().packets(values.get(TRACE_ID))
-    shown = window(" ".join(values.all(RANGE)), len(packets), _SHOWN, packets.shown, "packets")
+    shown = window(range_text(values, PACKET_RANGE), len(packets), _SHOWN, packets.shown, "packets")
     packets.shown = shown
     return packet_lines(packets.rows(shown), shown.first, packets.are_several)
 
@@ -31,7 +31,7 @@ PACKETS = Command(
     details="Each line has the packet's number, its offset in the trace buffer, its trace ID where the buffer holds\n"
     "several, its bytes, and its kind and fields by the names of the architecture specification.  A unit that\n"
     "traces data has a second trace ID for it.",
-    arguments=(RANGE, TRACE_ID),
+    arguments=(PACKET_RANGE, TRACE_ID),
     examples=(
         ("packets 1,+20", "the oldest twenty"),
         ("packets -20", "the newest twenty"),

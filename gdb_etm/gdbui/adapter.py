@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, Optional, Sequence
+import re
+from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import gdb
 
@@ -16,6 +17,7 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.session.settings import keep_setting
 
 _PREFIX = "etm"
+_LINE_TYPED = re.compile(r"^ *([0-9]+)  ", re.MULTILINE)
 
 
 class PrefixCommand(gdb.Command):
@@ -41,9 +43,10 @@ class PrefixCommand(gdb.Command):
 class _GdbCommand(gdb.Command):
     # One declared command; GDB reads the help from __doc__ when it is made.
 
-    def __init__(self, session: DebugSession, command: Command) -> None:
+    def __init__(self, session: DebugSession, command: Command, typed: _TypedCommands) -> None:
         self.__session = session
         self.__command = command
+        self.__typed = typed
         self.__doc__ = help_text(command)
         super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
 
@@ -51,7 +54,14 @@ class _GdbCommand(gdb.Command):
         command, background = self.__command, self.__session.background
         # A script waits for its answers, which begins at a prompt, too.
         background.is_attended = background.is_attended and from_tty
-        _show(self.__session, lambda: command.run(self.__session, parse(command, words_of(command, text))))
+        goes_on = self.__typed.is_repeated(command, text) if from_tty else False
+
+        def run() -> Iterable[str]:
+            values = parse(command, words_of(command, text))
+            values.goes_on = goes_on
+            return command.run(self.__session, values)
+
+        _show(self.__session, run)
 
     def complete(self, text: str, word: Optional[str]) -> List[str]:
         # GDB asks twice: first, without a word, how words are to be broken; it keeps its own way.
@@ -67,9 +77,28 @@ class _GdbCommand(gdb.Command):
         return [offer[skip:] for offer in offers]
 
 
-def register_command(session: DebugSession, command: Command) -> None:
-    """Make a declared command GDB's ``etm NAME``."""
-    _GdbCommand(session, command)
+class _TypedCommands:
+    # Detects Enter: GDB runs the command before once more, and has no line more in the history of its terminal.
+
+    def __init__(self) -> None:
+        self._before: Tuple[str, str, int] = ("", "", 0)
+
+    def is_repeated(self, command: Command, text: str) -> bool:
+        before, self._before = self._before, (command.name, text, _lines_typed())
+        return self._before == before
+
+
+def _lines_typed() -> int:
+    # The last line's number.  Without a terminal there is none: the same command twice in turn is taken for Enter.
+    found = _LINE_TYPED.findall(gdb.execute("show commands", False, True))
+    return int(found[-1]) if found else 0
+
+
+def register_commands(session: DebugSession, commands: Sequence[Command]) -> None:
+    """Make declared commands GDB's ``etm NAME``."""
+    typed = _TypedCommands()
+    for command in commands:
+        _GdbCommand(session, command, typed)
 
 
 def register_settings(session: DebugSession, settings: Sequence[Setting]) -> None:

@@ -10,7 +10,7 @@ import gdb
 
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.gdbui import debug_adapter
-from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
+from gdb_etm.gdbui.adapter import PrefixCommand, register_commands, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import GdbEvents
 from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
@@ -33,8 +33,7 @@ def start() -> DebugSession:
     session.reverse = GdbReverse()
     session.progress = _wait
     PrefixCommand(session, COMMANDS)
-    for command in COMMANDS:
-        register_command(session, command)
+    register_commands(session, COMMANDS)
     register_settings(session, SETTINGS)
     CallsFunction(session)
     register_unwinder(debugger)

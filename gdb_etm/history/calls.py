@@ -6,7 +6,7 @@ are entries of their own.  Reading costs work per executed range, not per instru
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Union
 
 from gdb_etm.history.exits import Exit
@@ -86,6 +86,7 @@ class CallHistory:
         self.end = end
         self._instructions = instructions
         self._shifts = _shifts(rows, stretches)
+        self._firsts = [row.first for row in rows]
         self._numbers: List[int] = []
         count = 0
         for row in rows:
@@ -98,6 +99,20 @@ class CallHistory:
 
     def __len__(self) -> int:
         return self._numbers[-1] if self._numbers else 0
+
+    def at(self, instruction: int) -> int:
+        """Give the number of the entry that an instruction is in.
+
+        One past the last instruction is one past the last entry; 0 is 0.
+        """
+        if instruction < 1:
+            return 0
+        if instruction > self._instructions:
+            return len(self) + 1
+        index = bisect_right(self._firsts, instruction) - 1
+        while self._rows[index].event is not None:
+            index -= 1
+        return self._numbers[index]
 
     def activations(self) -> Iterator[Activation]:
         """Give for each segment its activation, oldest first."""

@@ -21,9 +21,8 @@ from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.view import PastView, View
 from gdb_etm.session.captures import Decoded
-from gdb_etm.session.past import recovered, walk
+from gdb_etm.session.past import recovered, walked_in
 from gdb_etm.session.recovered import THIS_GDB, Recovered
-from gdb_etm.session.reverse import shared
 from gdb_etm.session.second_gdb import Answer, SecondGdb
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
@@ -102,7 +101,7 @@ def moment(
 
 
 def _at_cursor(session: DebugSession, decoded: Decoded, known: Recovered) -> Optional[Moment]:
-    walked = walk(session) if shared(session) is not None and decoded is session.shown() else decoded.walk
+    walked = walked_in(session, decoded)
     if walked is None:
         return None
     cursor = walked.cursor

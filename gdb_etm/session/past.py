@@ -46,6 +46,23 @@ def walk(session: DebugSession) -> Walk:
     return decoded.walk
 
 
+def walked_in(session: DebugSession, decoded: Decoded) -> Optional[Walk]:
+    """Give a history's walk; None where nobody has moved in it."""
+    return walk(session) if shared(session) is not None and decoded is session.shown() else decoded.walk
+
+
+def position(session: DebugSession, decoded: Decoded) -> int:
+    """Give the number of the instruction at the position.
+
+    At the end it is one more than there are; 0 is before the first.
+    """
+    try:
+        walked = walked_in(session, decoded)
+    except CommandError:
+        return 0
+    return walked.cursor.position.number if walked is not None else len(decoded.history) + 1
+
+
 def recovered(session: DebugSession, decoded: Decoded) -> Recovered:
     """Give the recovery of a history; it works when it is asked.
 

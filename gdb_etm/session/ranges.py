@@ -28,15 +28,23 @@ def check(text: str, what: str) -> None:
     window(text, _ENDLESS, None, None, what)
 
 
-def window(text: str, length: int, size: Optional[int], before: Optional[NumberRange], what: str) -> NumberRange:
+def window(
+    text: str,
+    length: int,
+    size: Optional[int],
+    before: Optional[NumberRange],
+    what: str,
+    cursor: Optional[int] = None,
+) -> NumberRange:
     """Find which numbers a range means.
 
-    :param text: ``""`` or ``"+"`` for the next ones, ``"-"`` for those before, ``N``, ``N,M``, ``N,+M``, ``N,-M``;
-        a negative N alone means the last N, before a comma it counts from the end.
+    :param text: ``""`` for those around the cursor, ``"+"`` for the next ones, ``"-"`` for those before, ``N``,
+        ``N,M``, ``N,+M``, ``N,-M``; a negative N alone means the last N, before a comma it counts from the end.
     :param length: How many there are; they are numbered from 1.
     :param size: How many to show where the range does not say; None for all.
-    :param before: What was shown before; None at the first time, when the newest are shown.
+    :param before: What was shown before; None at the first time, when ``"+"`` and ``"-"`` are as ``""``.
     :param what: Plural noun for messages, such as ``"instructions"``.
+    :param cursor: The number at the cursor; None: the newest are shown at first, and ``""`` is as ``"+"``.
     :raises CommandError: The range is malformed or outside.
     """
     if not length:
@@ -44,7 +52,9 @@ def window(text: str, length: int, size: Optional[int], before: Optional[NumberR
     limit = length if size is None else size
     text = re.sub(r"\s*,\s*", ",", text.strip())
     if text in ("", "+", "-"):
-        return _onwards(text, length, limit, before, what)
+        if before is not None and (text or cursor is None):
+            return _onwards(text, length, limit, before, what)
+        return _around(length if cursor is None else cursor, length, limit)
     start, comma, end = text.partition(",")
     found = _NUMBER.match(start)
     if not found or (comma and not _END.match(end)):
@@ -61,9 +71,13 @@ def window(text: str, length: int, size: Optional[int], before: Optional[NumberR
     return _to(number, end, length, what)
 
 
-def _onwards(text: str, length: int, limit: int, before: Optional[NumberRange], what: str) -> NumberRange:
-    if before is None:
-        return NumberRange(max(1, length - limit + 1), length)
+def _around(number: int, length: int, size: int) -> NumberRange:
+    # With one in the middle; near an end there are as many, too.
+    first = max(1, min(number - size // 2, length - size + 1))
+    return NumberRange(first, min(length, first + size - 1))
+
+
+def _onwards(text: str, length: int, limit: int, before: NumberRange, what: str) -> NumberRange:
     if text == "-":
         if before.first <= 1:
             raise CommandError("at the start of the history: there are no %s before the first" % what)

@@ -12,6 +12,7 @@ from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.session.places import ReplayPlaces
+from gdb_etm.views.history import CURSOR, NO_CURSOR
 from gdb_etm.views.text import end_text, exception_text, gap_text
 
 LIVE_END = "[the live end: here the target is halted]"
@@ -138,7 +139,7 @@ class Walk:
             text = self.places.text(file, number)
             if text is None:
                 break
-            result.append("%d\t%s" % (number, text))
+            result.append("%s%d\t%s" % (CURSOR if number == line else NO_CURSOR, number, text))
         if not result:
             raise CommandError("%s has no line %d here" % (row.path, first))
         self.listed = file, first + len(result) - 1

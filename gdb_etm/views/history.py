@@ -12,6 +12,9 @@ from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
 from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_text
 
+# Before the line that the cursor is in, and before others, as GDB's "disassemble" has it.
+CURSOR = "=> "
+NO_CURSOR = "   "
 NOT_CERTAIN = "[may belong to another instruction]"
 
 
@@ -79,28 +82,34 @@ class NoteRow(NamedTuple):
 Row = Union[InstructionRow, SourceRow, EventRow, NoteRow, BufferEnd]
 
 
-def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Write the rows of one listing, aligned."""
+def instruction_lines(rows: Iterable[Row], cursor: Optional[int] = None) -> Iterator[str]:
+    """Write the rows of one listing, aligned.
+
+    :param cursor: The number of the instruction to mark; None where none of the listing is.
+    """
     kept = list(rows)
     columns = _Columns(kept)
+    # With a mark all other lines are as far to the right.
+    margin = NO_CURSOR if cursor is not None else ""
     for are_gaps, group in groupby(kept, key=_is_gap):
         if are_gaps:
-            yield from gap_lines(row.event for row in group if isinstance(row, EventRow) and isinstance(row.event, Gap))
+            gaps = (row.event for row in group if isinstance(row, EventRow) and isinstance(row.event, Gap))
+            yield from (margin + line for line in gap_lines(gaps))
             continue
         for row in group:
             if isinstance(row, InstructionRow):
-                yield columns.instruction(row)
+                yield (CURSOR if row.number == cursor else margin) + columns.instruction(row)
                 if row.transfers:
-                    yield from columns.transfers(row.transfers)
+                    yield from (margin + line for line in columns.transfers(row.transfers))
             elif isinstance(row, SourceRow):
-                yield columns.source(row)
+                yield margin + columns.source(row)
             elif isinstance(row, BufferEnd):
-                yield end_text(row)
+                yield margin + end_text(row)
             elif isinstance(row, NoteRow):
-                yield "[%s]" % row.text
+                yield "%s[%s]" % (margin, row.text)
             else:
-                yield from columns.event(row)
-                yield from columns.transfers(row.transfers)
+                yield from (margin + line for line in columns.event(row))
+                yield from (margin + line for line in columns.transfers(row.transfers))
 
 
 def _is_gap(row: Row) -> bool:
@@ -257,11 +266,14 @@ class FunctionRow(NamedTuple):
     note: str = ""
 
 
-def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool) -> List[str]:
+def function_lines(
+    rows: Iterable[FunctionRow], calls: bool, instructions: bool, cursor: Optional[int] = None
+) -> List[str]:
     """Write the rows of one listing, aligned.
 
     :param calls: Whether to indent by call depth.
     :param instructions: Whether to show the range of instruction numbers.
+    :param cursor: The number of the entry to mark; None where none of the listing is.
     """
     cells: List[List[str]] = []
     gaps: List[Tuple[int, str]] = []
@@ -277,7 +289,9 @@ def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool)
             else:
                 cells.append(_function_cells(row, calls, instructions))
     lines = align(cells, "   ")
-    margin = " " * (max((len(line[0]) for line in cells), default=0) + 3)
+    if cursor is not None:
+        lines = [(CURSOR if cell[0] == str(cursor) else NO_CURSOR) + line for cell, line in zip(cells, lines)]
+    margin = ("" if cursor is None else NO_CURSOR) + " " * (max((len(line[0]) for line in cells), default=0) + 3)
     for at, text in reversed(gaps):
         lines.insert(at, margin + text)
     return lines

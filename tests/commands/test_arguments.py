@@ -193,6 +193,24 @@ def test_names_are_for_filters(argument: Argument, text: str, message: str) -> N
         argument.convert(text)
 
 
+@pytest.mark.parametrize(
+    "cursor, expected",
+    [(50, (45, 54)), (1, (1, 10)), (5, (1, 10)), (7, (2, 11)), (96, (91, 100)), (95, (90, 99)), (101, (91, 100))],
+)
+def test_around_the_cursor(cursor: int, expected: tuple) -> None:
+    assert window("", 100, 10, None, "instructions", cursor) == expected
+    assert window("", 100, 10, NumberRange(10, 19), "instructions", cursor) == expected
+    assert window("+", 100, 10, None, "instructions", cursor) == expected
+    assert window("+", 100, 10, NumberRange(10, 19), "instructions", cursor) == (20, 29)
+    assert window("-", 100, 10, NumberRange(10, 19), "instructions", cursor) == (1, 9)
+    assert window("7", 100, 10, None, "instructions", cursor) == (7, 16)
+
+
+def test_around_the_cursor_all_of_a_short_history() -> None:
+    assert window("", 7, 10, None, "instructions", 3) == (1, 7)
+    assert window("", 100, None, None, "instructions", 3) == (1, 100)
+
+
 def test_unlimited_and_empty_histories() -> None:
     assert window("", 100, None, None, "lines") == (1, 100)
     assert window("40", 100, None, None, "lines") == (40, 100)

@@ -55,8 +55,9 @@ def test_pages_go_on_and_back(session: DebugSession) -> None:
     assert numbers("history") == list(range(18869, 18879))
     assert numbers("history -") == list(range(18859, 18869))
     assert numbers("history 1,3") == [1, 2, 3]
-    assert numbers("history") == list(range(4, 14))
+    assert numbers("history +") == list(range(4, 14))
     assert numbers("history +") == list(range(14, 24))
+    assert numbers("history") == list(range(18869, 18879))
     assert numbers("packets 7,+3") == [7, 8, 9]
     assert numbers("packets") == list(range(10, 20))
     assert numbers("functions 5") == list(range(5, 15))

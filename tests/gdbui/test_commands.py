@@ -239,7 +239,7 @@ def test_load_and_look_without_a_target() -> None:
             "etm load %s" % capture_folder("juno_r1_1"),
             "etm captures 1",
             "etm history /f 5,+2",
-            "etm history",
+            "etm history +",
             "etm packets -1",
             "set etm history-size 3",
             "etm history -",

@@ -82,7 +82,10 @@ def test_reverse_step_leads_to_the_call_that_faulted(session: Dict[str, List[str
     assert session["etm reverse-step"] == ["dispatch (...) at rx.c:121", "121\t    subscription->handler(message);"]
     assert session["etm up"][0] == "#1  0x000000da in main () at main.c:22"
     assert session["etm down"] == ["#0  dispatch (...) at rx.c:121", "121\t    subscription->handler(message);"]
-    assert session["etm list"][5] == "121\t    subscription->handler(message);"
+    assert session["etm list"][4:6] == [
+        "   120\t    ++subscription->delivered;",
+        "=> 121\t    subscription->handler(message);",
+    ]
     assert len(session["etm list"]) == 7
 
 

@@ -184,6 +184,13 @@ def test_windows_of_entries_take_the_gaps_around_them() -> None:
     assert list(calls.entries(2, 2)) == whole[2:4]
 
 
+def test_the_entry_that_an_instruction_is_in() -> None:
+    p = path().event(GAP).run(0x100, 0, BL).take("NMI", 2, 0x200).run(0x400, 1, BX_LR).run(0x200, 1)
+    history, program = p.history()
+    calls = call_history(history, p.resolve, Exits(program))
+    assert [calls.at(number) for number in range(1, len(history) + 2)] == [1, 3, 3, 4, 5]
+
+
 def test_empty_history() -> None:
     history, program = path().history()
     calls = call_history(history, path().resolve, Exits(program))
