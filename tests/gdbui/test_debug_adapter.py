@@ -114,6 +114,27 @@ def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
         assert client.end() == 0
 
 
+@pytest.mark.every_gdb
+def test_moves_of_ours_are_stops_to_an_editor() -> None:
+    with AdapterClient(["-ex", "source %s" % SCRIPT], with_plugin=False) as client:
+        client.start()
+        client.attach("etm connect board:m33 --elf %s" % ELF)
+        client.type("etm start")
+        client.go("continue")
+        for words, function in (("last crc16", "crc16"), ("reverse-finish", "report"), ("goto -1", "dispatch")):
+            client.type("etm " + words)
+            client.event("stopped")
+            where = client.type("etm where")
+            top = client.frames()[0]
+            assert top["name"] == function and " %s (" % function in where
+            assert "= %d\n" % int(top["instructionPointerReference"], 16) in client.type("print $etm_pc")
+        assert client.go("stepBack")["reason"] == "step"
+        assert client.type("etm where").splitlines()[-1] == client.type("monitor where").strip()
+        client.type("etm live")
+        client.event("stopped")
+        assert place(client) == ["HardFault_Handler", 4]
+
+
 def test_both_ends_of_a_snapshot_are_told(replayed: AdapterClient) -> None:
     assert is_end(replayed.go("reverseContinue"))
     assert is_end(replayed.go("stepBack"))
