@@ -20,7 +20,7 @@ from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.halt_states import Anchored
-from gdb_etm.session.recovery_inputs import rules_of
+from gdb_etm.session.recovery_inputs import halted_states, rules_of
 from gdb_etm.views.text import end_text
 
 # From GDB 16 on GDB goes on to say that further execution will be.
@@ -56,7 +56,7 @@ def make_replay(
     constants = _constants(history, paths)
     ends = anchored.before(history), anchored.after(history)
     rules = rules_of(anchored, history, paths)
-    past = RecoveredPast(path, constants, ends, rules, _thread_code(history))
+    past = RecoveredPast(path, constants, ends, rules, _thread_code(history), halted_states(anchored))
 
     def activations() -> Activations:
         return Activations(decoded.calls(resolve), len(history))

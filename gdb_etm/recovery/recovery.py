@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import partial
-from typing import Callable, Iterable, List, Optional, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.garbage import garbage_uncollected
@@ -20,9 +20,13 @@ from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
 from gdb_etm.recovery.ssa.features import Features, features_of
 from gdb_etm.recovery.ssa.segments import cut_segments
-from gdb_etm.recovery.values import CoreState, Fact, Finding, Step, Tier, Touched, Value, Written
+from gdb_etm.recovery.values import CoreState, Fact, Finding, HaltedState, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
+
+
+# Registers that are the same to the instruction before a halt and to the one after it.
+_AT_HALTS = (*("r%d" % number for number in range(13)), "sp", "lr", "xpsr", "cpsr")
 
 
 class Recovery:
@@ -35,6 +39,7 @@ class Recovery:
     :param begin: The state before the first, if the history reaches back to it.
     :param rules: What may be relied on.
     :param facts: What is known besides, such as by measurement.
+    :param halts: What is known at halts in between.
     :param progress: Called now and then with the share that is done of what was asked for, 0 to 1; what it raises ends
         the work, which goes on when something is asked.
     """
@@ -46,17 +51,21 @@ class Recovery:
         begin: Optional[CoreState] = None,
         rules: Rules = Rules(),
         facts: Iterable[Fact] = (),
+        halts: Sequence[HaltedState] = (),
         progress: Optional[Progress] = None,
     ) -> None:
         self.history = history
         self.rules = rules
         self._end = end
         self._begin = begin
-        self._facts = tuple(facts)
+        self._halts = {halt.number: halt for halt in halts}
         self._progress = progress
         # Instructions that what was asked for takes, and those of them that are worked out.
         self._due = self._done = 0
         segments = cut_segments(history, rules.untouched, rules.touched)
+        cut = {one.last for one in segments}
+        passed = [halt for halt in halts if halt.number not in cut]
+        self._facts = (*facts, *(fact for halt in passed for fact in _facts_at(history, halt)))
         self._pieces = [Pieces(history, one, rules, self._work_piece) for one in segments]
         self._firsts = [one.segment.first for one in self._pieces]
         self._neighbourhoods = Neighbourhoods(self._work_alone)
@@ -256,16 +265,14 @@ class Recovery:
         points: Optional[PointsTo],
         distrust: Distrust,
     ) -> Queries:
-        is_first = piece.first == 1
-        is_last = border is None and piece.last == len(self.history)
-        end = self._end if is_last else None
+        begin, end = self._ends(piece, border)
         doubts = Doubts()
         for _ in range(ROUNDS):
             solution = Solution(
                 self.history,
                 piece.first,
                 piece.last,
-                self._begin if is_first else None,
+                begin,
                 end,
                 self.rules,
                 self._features,
@@ -282,6 +289,16 @@ class Recovery:
         if solution.contradiction is not None:
             solution.give_up()
         return Queries(solution)
+
+    def _ends(self, piece: Piece, border: Optional[Border]) -> Tuple[Optional[CoreState], Optional[CoreState]]:
+        # The states at a piece's ends, where it reaches to a halt.
+        before, after = self._halts.get(piece.first - 1), self._halts.get(piece.last)
+        begin = self._begin if piece.first == 1 else before.resumed if before is not None else None
+        if border is not None:
+            return begin, None
+        if piece.last == len(self.history):
+            return begin, self._end
+        return begin, after.halted if after is not None else None
 
     @property
     def _features(self) -> Features:
@@ -318,3 +335,14 @@ def _joined(newer: Written, older: Written) -> Written:
 
 
 _OUTSIDE = Value(None, Tier.UNKNOWN, "before the window")
+
+
+def _facts_at(history: ExecutionHistory, halt: HaltedState) -> Iterator[Fact]:
+    # What ran on from there had these registers; an exception in between would have changed them.
+    state, number = halt.halted, halt.number + 1
+    pc = state.registers.get("pc") if state is not None else None
+    if state is None or pc is None or number > len(history) or history.instruction(number).address != pc & ~1:
+        return
+    for name in _AT_HALTS:
+        if name in state.registers:
+            yield Fact(number, name, state.registers[name])

@@ -138,6 +138,16 @@ class Touched(NamedTuple):
     is_known: bool = True
 
 
+class HaltedState(NamedTuple):
+    """The core's states at a halt within a history."""
+
+    # The last instruction before it.
+    number: int
+    # Where it halted, and where it ran on; None where unknown.
+    halted: Optional[CoreState]
+    resumed: Optional[CoreState]
+
+
 class Fact(NamedTuple):
     """A register's value that is known from elsewhere."""
 

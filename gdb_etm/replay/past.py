@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Protocol, Tuple
+from typing import Dict, List, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.history.path import Path
 from gdb_etm.program.image import Program
@@ -12,7 +12,7 @@ from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import CoreState, Tier, Touched, Value, no_memory
+from gdb_etm.recovery.values import CoreState, HaltedState, Tier, Touched, Value, no_memory
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.stacked import Stacked
@@ -94,6 +94,7 @@ class FlowPast:
     :param constants: Memory that does not change.
     :param begin: The state before the first instruction, if it is known.
     :param end: The state after the last one, if it is known.
+    :param halts: What is known at halts in between.
     :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
@@ -209,8 +210,10 @@ class RecoveredPast(FlowPast):
         ends: Tuple[Optional[CoreState], Optional[CoreState]],
         rules: Rules = Rules(),
         thread_code: Optional[int] = None,
+        halts: Sequence[HaltedState] = (),
     ) -> None:
         begin, end = ends
+        self._halts = tuple(halts)
         super().__init__(path, constants, begin, end, thread_code)
         self._ends = ends
         self._rules = rules._replace(window=_AT_ONCE)
@@ -236,7 +239,7 @@ class RecoveredPast(FlowPast):
 
     def _recover(self) -> Recovery:
         begin, end = self._ends
-        return Recovery(self._path.history, end, begin, self._reliance.rules(self._rules), progress=self._tell)
+        return Recovery(self._path.history, end, begin, self._reliance.rules(self._rules), (), self._halts, self._tell)
 
     def _tell(self, share: float) -> None:
         if self.patience is not None:

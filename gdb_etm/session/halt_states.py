@@ -137,8 +137,8 @@ class Anchored(NamedTuple):
     is_untouched: bool = False
     # Where it may have all the same: instructions from and to which, at halts after them.
     touched: Tuple[Tuple[int, int], ...] = ()
-    # States at halts in between, each after an instruction.
-    halts: Tuple[Tuple[int, Anchor], ...] = ()
+    # Halts in between, each after an instruction: where the core halted, and where it ran on.
+    halts: Tuple[Tuple[int, Optional[Anchor], Optional[Anchor]], ...] = ()
 
     def before(self, history: ExecutionHistory) -> Optional[CoreState]:
         """Give the state before a history's first instruction.

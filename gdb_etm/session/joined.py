@@ -133,7 +133,7 @@ class _Joined(NamedTuple):
     # A capture that is part of a core's history.
 
     record: CaptureRecord
-    # What is known of its ends: of its end only if the trace reaches so far.
+    # What is known of its ends, if the trace reaches so far.
     anchored: Anchored
     doubt: Doubt
     # The number of its last instruction.
@@ -168,6 +168,8 @@ class _Core:
         anchored = found.anchored
         if anchored.after(found.history) is None:
             anchored = anchored._replace(end=None)
+        if anchored.before(found.history) is None:
+            anchored = anchored._replace(begin=None)
         unseen, self._unseen = self._unseen or record.unseen or self._moved(found.anchored.begin), ""
         halted_at = anchored.end.pc if anchored.end is not None else None
         self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen))
@@ -209,17 +211,14 @@ class _Core:
     def _anchored(self) -> Anchored:
         first, last = self.parts[0].anchored, self.parts[-1].anchored
         touched: List[Tuple[int, int]] = []
-        halts: List[Tuple[int, Anchor]] = []
-        before = 0
+        halts: List[Tuple[int, Optional[Anchor], Optional[Anchor]]] = []
+        before, end = 0, first.end
         for record, anchored, _, until in self.parts:
             if before and not record.follows_untouched:
                 touched.append((before, before))
             if not (anchored.is_whole and anchored.is_untouched) and until > before + 1:
                 touched.append((before + 1, until - 1))
-            if anchored.end is not None:
-                halts.append((until, anchored.end))
+            halts.append((before, end, anchored.begin))
+            end = anchored.end
             before = until
-        if last.end is not None:
-            halts.pop()
-        begin = first.begin if first.is_whole else None
-        return Anchored(begin, last.end, last.is_whole, True, tuple(touched), tuple(halts))
+        return Anchored(first.begin, last.end, last.is_whole, True, tuple(touched), tuple(halts[1:]))

@@ -17,6 +17,7 @@ from gdb_etm.program.ram import Piece, load_writable, regions
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import HaltedState
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.session.anchor import STACK_POINTERS
 from gdb_etm.session.captures import Decoded
@@ -45,7 +46,16 @@ def recovery_of(
         anchored.after(history),
         anchored.before(history),
         reliance.rules(rules),
+        halts=halted_states(anchored),
         progress=progress,
+    )
+
+
+def halted_states(anchored: Anchored) -> Tuple[HaltedState, ...]:
+    """Give what is known of the core at the halts within a history."""
+    return tuple(
+        HaltedState(number, end.state() if end is not None else None, begin.state() if begin is not None else None)
+        for number, end, begin in anchored.halts
     )
 
 

@@ -87,7 +87,8 @@ def test_nothing_exact_rests_on_any_of_them() -> None:
 def test_what_was_told_of_a_register_in_between() -> None:
     ran = run(" movs r0, #1\n adds r0, r0, r4\n adds r5, r0, #1\n", {"r4": 5})
     recovery = Recovery(ran.history, ran.end, facts=[Fact(3, "r0", 9)])
-    assert findings(recovery) == ["the value given for r0 before #3 contradicts what else is known and is not used"]
+    told = "r0 as it was read at the halt before #3 contradicts what else is known and is not used"
+    assert findings(recovery) == [told]
     assert recovery.register(3, "r0").value == 6
     assert recovery.register(2, "r0")[:2] == (1, Tier.EXACT)
 

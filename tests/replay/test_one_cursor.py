@@ -21,7 +21,8 @@ pytestmark = pytest.mark.every_gdb
 
 _MOVES = ["step", "next", "finish", "stepi 7", "continue", "until"]
 _MOVES += ["reverse-step", "reverse-next", "reverse-finish", "reverse-stepi", "reverse-continue", "reverse-next 3"]
-_JUMPS = ["goto 1", "goto -1", "goto 50%%", "goto 777", "goto -300", "undo", "live", "last %s", "next-hit %s", "goto here"]
+_JUMPS = ["goto 1", "goto -1", "goto 50%%", "goto 777", "goto -300", "goto here", "undo", "live"]
+_JUMPS += ["last %s", "next-hit %s"]
 # Plays a script; after each line it prints what GDB and the plug-in take for the position.
 _PLAY = r"""
 python

@@ -32,7 +32,7 @@ class Premise:
     TEXTS = (
         "read at the halt",
         "read when the run began",
-        "told",
+        "read at the halt before it",
         "this branch was taken",
         "this branch was not taken",
         "the next instruction's address",

@@ -13,7 +13,7 @@ _MOST = 3
 _TEXTS: Dict[int, str] = {
     Premise.HALT: "{name} as it was read at the halt",
     Premise.BEGIN: "{name} as it was read when the run began",
-    Premise.GIVEN: "the value given for {name} before #{number:,}",
+    Premise.GIVEN: "{name} as it was read at the halt before #{number:,}",
     Premise.TAKEN: "that the branch at #{number:,} was taken",
     Premise.NOT_TAKEN: "that the branch at #{number:,} was not taken",
     Premise.TARGET: "where #{number:,} went on",
