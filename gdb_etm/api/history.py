@@ -8,7 +8,7 @@ from typing import Callable, ContextManager, Dict, Iterator, List, NamedTuple, O
 from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
-from gdb_etm.history.calls import Break, Entry, Interrupt
+from gdb_etm.history.calls import Break, Entry, Interrupt, ThreadSwitch
 from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
@@ -29,20 +29,23 @@ class CallKind(Enum):
     EXCEPTION = "exception"
     # What ran here is not known.
     GAP = "gap"
+    # Another thread goes on.
+    SWITCH = "switch"
 
 
 class Call(NamedTuple):
     """One entry of the call history, a line of ``etm functions``."""
 
-    # Whether it is a function, an exception or a gap.
+    # Whether it is a function, or what else.
     kind: CallKind
-    # The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is.
+    # The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is; of a switch the
+    # names of both threads.
     name: str
-    # Call depth; the outermost has 0, and it starts at 0 again after a gap that hides the depth.
+    # Call depth in its thread; the outermost has 0, and it starts at 0 again after a gap that hides the depth.
     level: int
-    # Number of its first instruction; of an exception or a gap, of the instruction after it.
+    # Number of its first instruction; of what is no function, of the instruction after it.
     first: int
-    # Number of its last instruction; of an exception or a gap, of the instruction before it.
+    # Number of its last instruction; of what is no function, of the instruction before it.
     last: int
 
 
@@ -268,6 +271,9 @@ class History:
             return Call(CallKind.GAP, gap_text(entry.event), entry.level, entry.after + 1, entry.after)
         if isinstance(entry, Interrupt):
             return Call(CallKind.EXCEPTION, exception_text(entry.event), entry.level, entry.after + 1, entry.after)
+        if isinstance(entry, ThreadSwitch):
+            name = self._decoded.threads(self._debugger).switch(entry)
+            return Call(CallKind.SWITCH, name, entry.level, entry.after + 1, entry.after)
         name = entry.function.name if entry.function is not None else "0x%08x" % entry.address
         return Call(CallKind.FUNCTION, name, entry.level, entry.first, entry.last)
 

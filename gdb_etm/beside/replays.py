@@ -7,8 +7,8 @@ from typing import Optional, Sequence
 
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
+from gdb_etm.history.entries import Resolver
 from gdb_etm.history.path import Path
-from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program, load_constants
 from gdb_etm.program.isa import Isa

@@ -3,8 +3,8 @@
 - ``declare.py``: what a command, an argument and a setting are; ``parse.py``: words to values.
 - ``registry.py``: all commands and settings; ``guide.py``: the page of each; ``overview.py``: plain ``etm``.
 - One file a command, or a few that belong together: ``connect.py``, ``trace.py``, ``captures.py``, ``history.py``,
-  ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``filter.py``, ``on.py``,
-  ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``.
+  ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``filter.py``,
+  ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``.
 - ``options.py``: the options of ``etm start``, which ``etm plan`` and ``etm diff`` take as well.
 
 A command reads its values, asks the session, and yields lines.  It never calls another command for its text.

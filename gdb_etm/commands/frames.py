@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Iterable, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.threads import THREAD
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.evaluation import arguments, moment
 from gdb_etm.session.numbers import count
@@ -28,6 +29,15 @@ def run_where(session: DebugSession, values: Values) -> Iterable[str]:
 def run_backtrace(session: DebugSession, values: Values) -> Iterable[str]:
     """Print the stack."""
     walked = walk(session)
+    thread = values.get(THREAD)
+    if thread is not None:
+        threads = session.shown().threads(session.debugger)
+        chosen = threads.choose(thread)
+        suspended = threads.suspended(chosen, walked.cursor.position.number)
+        if suspended is not None:
+            yield "[%s does not run here]" % threads.label(chosen.thread.number)
+            yield from walked.backtrace(values.get(LIMIT), (), suspended)
+            return
     found, news, notes = _arguments(session)
     yield from news
     yield from walked.backtrace(values.get(LIMIT), found)
@@ -81,8 +91,12 @@ FRAME_COMMANDS = (
         run_backtrace,
         "Callers are known by the calls and returns that were traced; exceptions take a line.  Arguments are worked\n"
         'out as "etm print" does; dots stand for those of frames that cannot be unwound.',
-        (LIMIT,),
-        examples=(("backtrace", "all of it"), ("backtrace 3", "the three innermost frames")),
+        (LIMIT, THREAD),
+        examples=(
+            ("backtrace", "all of it"),
+            ("backtrace 3", "the three innermost frames"),
+            ("backtrace --thread rx", "the stack on which another thread waits"),
+        ),
     ),
     Command(
         "list",

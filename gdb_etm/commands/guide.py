@@ -15,7 +15,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "events": ("on", "counter", "sequencer", "trigger"),
     "registers": ("plan", "diff", "reg"),
     "doctor": ("doctor", "budget"),
-    "history": ("history", "functions", "packets"),
+    "history": ("history", "functions", "threads", "packets"),
     "offline": ("captures", "save", "load"),
     "reverse": ("replay",),
     "values": ("print", "x", "why", "writes"),

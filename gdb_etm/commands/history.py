@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Callable, Iterable, Iterator, List, Optional, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.threads import THREAD, TRACE_ID, functions_of
 from gdb_etm.program.image import Program
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
-from gdb_etm.session.listing import event_rows, function_rows, history_rows, traced_data
-from gdb_etm.session.numbers import count
+from gdb_etm.session.listing import event_rows, function_rows, history_rows, traced_data, with_switches
 from gdb_etm.session.past import position
 from gdb_etm.session.ranges import NumberRange, check, window
 from gdb_etm.session.session import DebugSession
@@ -23,7 +23,6 @@ _WHICH = "which: N | N,M | N,+M | N,-M | -N (the last N) | + (next) | - (before)
 RANGE = Argument("RANGE", str, _WHICH, many=True)
 CALL_RANGE = Argument("RANGE", str, _WHICH + " | @N (around instruction N)", many=True)
 PACKET_RANGE = Argument("RANGE", str, _WHICH + "; none: the next, at first the last", many=True)
-TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several cores", "ID")
 
 # Lines aligned together; a listing of any length starts to print at once.
 _BATCH = 1000
@@ -46,7 +45,8 @@ def run_history(session: DebugSession, values: Values) -> Iterable[str]:
     yield from _absent(decoded, values.modifiers)
     rows = history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-")
     cursor = _within(shown, here)
-    yield from _in_batches(rows, lambda batch: instruction_lines(batch, cursor))
+    told = with_switches(session.debugger, decoded, shown, rows)
+    yield from _in_batches(told, lambda batch: instruction_lines(batch, cursor))
     decoded.instructions_shown = shown
 
 
@@ -60,6 +60,10 @@ def run_functions(session: DebugSession, values: Values) -> Iterable[str]:
     if not len(calls):
         check("" if instruction is not None else text, "functions")
         yield from _events_alone(session.debugger, decoded, limit)
+        return
+    thread = values.get(THREAD)
+    if thread is not None:
+        yield from _functions_of(session, values, decoded, thread, text, limit)
         return
     place = calls.at(position(session, decoded) if instruction is None else instruction)
     chosen = text if instruction is None else ""
@@ -95,6 +99,14 @@ def _instruction(text: str, length: int) -> Optional[int]:
     if not text.startswith("@"):
         return None
     return window(text[1:].replace(",", ""), length, 1, None, "instructions").first
+
+
+def _functions_of(
+    session: DebugSession, values: Values, decoded: Decoded, thread: str, text: str, limit: Optional[int]
+) -> Iterator[str]:
+    chosen = decoded.threads(session.debugger).choose(thread)
+    found = functions_of(session, decoded, chosen, text, limit, "l" in values.modifiers)
+    yield from _in_batches(found, lambda batch: function_lines(batch, "c" in values.modifiers, "i" in values.modifiers))
 
 
 def _in_batches(rows: Iterator[_Row], write: Callable[[List[_Row]], Iterable[str]]) -> Iterator[str]:
@@ -200,10 +212,11 @@ FUNCTIONS = Command(
     details=(
         "One line for each run of instructions in one function; exceptions have lines of their own, and so have\n"
         "gaps, without a number.  Without a range it shows what is around the position, marked =>.\n"
+        "Call depths begin at 0 in each thread; a line says where another thread goes on.\n"
         'Like GDB\'s "record function-call-history"; "set etm function-call-history-size"\n'
         "sets how many are printed."
     ),
-    arguments=(CALL_RANGE, TRACE_ID),
+    arguments=(CALL_RANGE, THREAD, TRACE_ID),
     modifiers={
         "i": "with the numbers of the first and last instruction",
         "l": "with the source file and lines",
@@ -213,5 +226,6 @@ FUNCTIONS = Command(
         ("functions /c -20", "the last twenty, indented"),
         ("functions /c @3000", "ten around instruction 3,000, which is in the marked one"),
         ("functions /ilc 1,+50", "the first fifty, with everything"),
+        ("functions --thread rx -20", "the last twenty of one thread"),
     ),
 )

@@ -6,6 +6,7 @@ import re
 from typing import AbstractSet, Any, Callable, Iterable, Iterator, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.threads import THREAD
 from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason, Steps
@@ -133,7 +134,8 @@ def run_goto(session: DebugSession, values: Values) -> Iterable[str]:
     """Go somewhere."""
     walked = walk(session)
     text = " ".join(values.all(PLACE))
-    number = place_number(walked, text)
+    thread = values.get(THREAD)
+    number = _in_thread(session, thread, text) if thread is not None else place_number(walked, text)
     cursor = walked.cursor
     if number is not None:
         stop = cursor.goto(number)
@@ -162,6 +164,13 @@ def run_live(session: DebugSession, values: Values) -> Iterable[str]:
     """Go to the end."""
     walked = walk(session)
     return _arrive(session, walked, walked.cursor.goto(walked.cursor.end))
+
+
+def _in_thread(session: DebugSession, thread: str, text: str) -> int:
+    chosen = session.shown().threads(session.debugger).choose(thread).thread
+    if text not in ("first", "last"):
+        raise CommandError('"%s" is no place in a thread: first or last' % text)
+    return chosen.first if text == "first" else chosen.last
 
 
 def _absent(walked: Walk, text: str, addresses: AbstractSet[int]) -> str:
@@ -275,9 +284,10 @@ MOVE_COMMANDS = (
         ("goto begin", "the oldest instruction"),
         ("goto -100", "the last but 99"),
         ("goto 50%", "half way"),
+        ("goto --thread rx last", "the last instruction of a thread, or the first"),
         details="A location is the last time before here that it ran, or else the first time after.\n"
         'The target itself stays where it is; "etm goto end" is there.',
-        arguments=(PLACE,),
+        arguments=(PLACE, THREAD),
     ),
     _move("live", "Go to the end: where the target is halted.", run_live, ("live", 'as "etm goto end"')),
     _one("reverse-step", "Step backward to the beginning of a source line.", Steps.LINE, True, _STEP),

@@ -19,6 +19,7 @@ from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
+from gdb_etm.commands.threads import THREADS
 from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
 from gdb_etm.commands.why import WHY, WRITES
@@ -46,6 +47,7 @@ COMMANDS: Tuple[Command, ...] = (
     DOCTOR,
     HISTORY,
     FUNCTIONS,
+    THREADS,
     PACKETS,
     BUDGET,
     CAPTURES,

@@ -6,7 +6,7 @@ from typing import Iterable, Iterator, List
 
 from gdb_etm.commands.connect import run_info
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.history import TRACE_ID
+from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import Tier, Value

@@ -7,7 +7,7 @@ from itertools import dropwhile
 from typing import Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.history import TRACE_ID
+from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import AT, EXPRESSION, moment_of, register_at
 from gdb_etm.errors import CommandError
 from gdb_etm.history.store import Span

@@ -108,6 +108,13 @@ class GdbDebugger:
             self._texts[key] = _OPERAND.sub(self._operand, given)
         return self._texts[key]
 
+    def constant(self, expression: str) -> Optional[int]:
+        """Evaluate an expression that reads no memory."""
+        try:
+            return int(gdb.parse_and_eval(expression))
+        except gdb.error:
+            return None
+
     def program_files(self) -> List[str]:
         """List the files that GDB has symbols of, without separate debug files."""
         files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]

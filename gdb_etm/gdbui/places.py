@@ -13,9 +13,9 @@ from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
 from gdb_etm.gdbui.version import VERSION
+from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, InlinedKey, LineEntry
-from gdb_etm.history.reader import Entered
 from gdb_etm.session.debugger import read_source
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import VARIABLES, walk

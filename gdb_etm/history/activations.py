@@ -8,8 +8,8 @@ from itertools import chain
 from typing import List, Optional
 
 from gdb_etm.history.calls import CallHistory
+from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.reader import Entered
 
 
 class Activations:

@@ -7,12 +7,15 @@ are entries of their own.  Reading costs work per executed range, not per instru
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import AbstractSet, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
-from gdb_etm.history.frames import Frame, Function, HistorySegment, stitch
-from gdb_etm.history.reader import Entered, FrameEntry, RangeReader, Resolver
+from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.reader import RangeReader
+from gdb_etm.history.stacks import HistorySegment, stitch
 from gdb_etm.history.store import ExecutionHistory, Span
+from gdb_etm.history.threads import Threads
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
 # Instructions between two calls of a progress function.
@@ -54,8 +57,19 @@ class Break(NamedTuple):
     after: int
 
 
+class ThreadSwitch(NamedTuple):
+    """Another thread goes on; it has no number."""
+
+    level: int
+    # Numbers of the threads.
+    before: int
+    thread: int
+    # Number of the instruction before it.
+    after: int
+
+
 # One line of the call history.
-Entry = Union[Segment, Interrupt, Break]
+Entry = Union[Segment, Interrupt, Break, ThreadSwitch]
 
 
 class Activation(NamedTuple):
@@ -76,18 +90,26 @@ class CallHistory:
     :param instructions: Number of instructions in the history.
     :param calls: Number of calls in the history.
     :param end: The activation that would execute the next instruction.
+    :param alike: Pairs of stretches whose stacks are not told apart everywhere.
     """
 
     def __init__(
-        self, rows: List[FrameEntry], stretches: List[HistorySegment], instructions: int, calls: int, end: Frame
+        self,
+        rows: List[FrameEntry],
+        stretches: List[HistorySegment],
+        instructions: int,
+        calls: int,
+        end: Frame,
+        alike: AbstractSet[Tuple[int, int]] = frozenset(),
     ) -> None:
         self._rows = rows
         # The activation that would execute the next instruction, had the history not ended.
         self.end = end
         self._instructions = instructions
-        self._shifts = _shifts(rows, stretches)
-        self._firsts = [row.first for row in rows]
+        # The threads that ran.
+        self.threads = Threads(rows, stretches, instructions, alike)
         self._numbers: List[int] = []
+        self._firsts = [row.first for row in rows]
         count = 0
         for row in rows:
             count += not isinstance(row.event, Gap)
@@ -124,12 +146,41 @@ class CallHistory:
         """Give the entries ``first`` to ``last``, with the gaps directly around them."""
         at = bisect_left(self._numbers, first - 1) + 1 if first > 1 else 0
         while at < len(self._rows) and self._numbers[at] <= last:
+            switch = self.switch(at)
+            if switch is not None:
+                yield switch
             yield self._entry(at)
+            at += 1
+
+    def of_thread(self, thread: int) -> List[int]:
+        """List the entries of a thread's own instructions, by their numbers."""
+        return [self._numbers[at] for at in self.threads.entries[thread - 1]]
+
+    def switch(self, at: int) -> Optional[ThreadSwitch]:
+        """Give the switch of threads before an entry, if there is one.
+
+        :param at: The entry's index.
+        """
+        row = self._rows[at]
+        if row.entered is not Entered.EXCEPTION_RETURN or row.event is not None:
+            return None
+        before, thread = self.threads.before(at), self.threads.of(at)
+        if before is None or thread is None or thread == before:
+            return None
+        return ThreadSwitch(row.level + self.threads.shifts[row.stretch], before, thread, row.first - 1)
+
+    def switches(self, first: int, last: int) -> Iterator[ThreadSwitch]:
+        """Give the switches of threads before the instructions ``first`` to ``last``."""
+        at = bisect_left(self._firsts, first)
+        while at < len(self._rows) and self._rows[at].first <= last:
+            switch = self.switch(at)
+            if switch is not None:
+                yield switch
             at += 1
 
     def _entry(self, at: int) -> Entry:
         row = self._rows[at]
-        level = row.level + self._shifts[row.stretch]
+        level = row.level + self.threads.shifts[row.stretch]
         if row.event is None:
             last = self._instructions
             if at + 1 < len(self._rows):
@@ -138,17 +189,6 @@ class CallHistory:
         if isinstance(row.event, Gap):
             return Break(level, row.event, row.first - 1)
         return Interrupt(self._numbers[at], level, row.event, row.first - 1)
-
-
-def _shifts(rows: List[FrameEntry], stretches: List[HistorySegment]) -> List[int]:
-    # For each stretch, what makes the outermost entry of its group have level 0.
-    base: Dict[int, int] = {}
-    for row in rows:
-        if not isinstance(row.event, Gap):
-            stretch = stretches[row.stretch]
-            level = row.level + stretch.shift
-            base[stretch.group] = min(level, base.get(stretch.group, level))
-    return [stretch.shift - base.get(stretch.group, 0) for stretch in stretches] or [0]
 
 
 def call_history(
@@ -184,7 +224,7 @@ def call_history(
     end = reader.end()
     stitch(reader.stretches)
     rows = _without_pauses(reader.rows, paused) if paused else reader.rows
-    return CallHistory(rows, reader.stretches, len(history), reader.calls, end)
+    return CallHistory(rows, reader.stretches, len(history), reader.calls, end, reader.alike)
 
 
 def _without_pauses(rows: List[FrameEntry], paused: AbstractSet[int]) -> List[FrameEntry]:

@@ -13,10 +13,11 @@ from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.path import Path
-from gdb_etm.history.stack import StackLevel, innermost, stack
+from gdb_etm.history.stack import StackLevel, innermost, stack, stack_of
 from gdb_etm.history.stepper import Stepper
 from gdb_etm.history.steps import MoveEnd, MoveReason, Position, StepRange, Steps
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.history.threads import Suspension
 
 # Moves that can be taken back.
 _UNDO = 100
@@ -70,6 +71,10 @@ class Cursor:
     def stack(self) -> List[StackLevel]:
         """Give the frames at the position, innermost first."""
         return stack(self.path, self.activations, self._places, self.position)
+
+    def stack_of(self, where: Suspension) -> List[StackLevel]:
+        """Give the frames of a thread that does not run."""
+        return stack_of(self.path, self._places, where.frame, where.address)
 
     def innermost(self) -> StackLevel:
         """Give the innermost frame; its callers are not looked for."""

@@ -1,4 +1,4 @@
-"""Activations while a history is read: callers, depths, and stitching across gaps.
+"""Activations while a history is read: callers and depths.
 
 The rules are those of GDB's branch-trace recordings, so that ``etm functions`` indents as
 ``record function-call-history /c`` would; where GDB matches callers by function name, a return address is
@@ -8,13 +8,9 @@ used first, because the trace gives it.
 from __future__ import annotations
 
 import itertools
-from itertools import islice
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
-
-# Callers compared across a gap; more would make deep recursion slow and no surer.
-_DEEPEST = 16
 
 
 class Function(NamedTuple):
@@ -38,7 +34,18 @@ class Frame:
     :param return_address: Where it goes on in ``up``, when known.
     """
 
-    __slots__ = ("level", "function", "up", "return_address", "called_at", "event", "is_tail_call", "set_jumps")
+    __slots__ = (
+        "level",
+        "function",
+        "up",
+        "return_address",
+        "called_at",
+        "event",
+        "is_tail_call",
+        "set_jumps",
+        "is_handling",
+        "is_request",
+    )
 
     def __init__(
         self, level: int, function: Optional[Function], up: Optional[Frame], return_address: Optional[int]
@@ -51,6 +58,10 @@ class Frame:
         self.called_at: Optional[int] = None
         # The exception, for a frame that stands for one.
         self.event: Optional[Exception_] = None
+        # Whether it stands for an exception, or a handler runs in it.
+        self.is_handling: bool = up is not None and up.is_handling
+        # For an exception: whether the interrupted code may have asked for it.
+        self.is_request = False
         self.is_tail_call = False
         # Where calls of ``setjmp`` returned to: the only places that a ``longjmp`` leads to.
         self.set_jumps: Tuple[int, ...] = ()
@@ -141,63 +152,3 @@ def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> 
     outermost.up = caller
     outermost.return_address = address
     return caller
-
-
-class HistorySegment:
-    """History between two gaps, with its own call levels until stitching.
-
-    :param first: The frame it begins in.
-    """
-
-    __slots__ = ("first", "last", "shift", "group")
-
-    def __init__(self, first: Frame) -> None:
-        self.first = first
-        self.last = first
-        # What to add to its levels to have those of its group.
-        self.shift = 0
-        # Shared by stretches that were stitched together; levels of different groups have nothing in common.
-        self.group = 0
-
-
-def stitch(stretches: List[HistorySegment]) -> None:
-    """Join call levels across gaps where the callers match.
-
-    As GDB's ftrace_bridge_gap: of all pairs of a frame live before the gap and one live after it,
-    the pair with the longest common chain of callers is taken to be the same frame.
-    """
-    for left, right in zip(stretches, stretches[1:]):
-        right.group = left.group + 1
-        best = 0
-        for before in islice(left.last.chain(), _DEEPEST):
-            for after in islice(right.first.chain(), _DEEPEST):
-                matches = _matching(before, after)
-                if matches > best:
-                    best = matches
-                    same = before, after
-        if best:
-            right.group = left.group
-            right.shift = same[0].level + left.shift - same[1].level
-            _adopt_callers(*same)
-
-
-def _matching(left: Frame, right: Frame) -> int:
-    count = 0
-    for one, other in islice(zip(left.chain(), right.chain()), _DEEPEST):
-        if one.function is None or one.function != other.function:
-            return 0
-        count += 1
-    return count
-
-
-def _adopt_callers(left: Frame, right: Frame) -> None:
-    # Callers that only the history before the gap has seen are the later frames' callers too.
-    shift = right.level - left.level
-    for one, other in zip(left.chain(), right.chain()):
-        left, right = one, other
-    for caller in islice(left.callers(), _DEEPEST):
-        if right.up is not None:
-            return
-        right.up = Frame(caller.level + shift, caller.function, None, None)
-        right.up.is_tail_call = caller.is_tail_call
-        right = right.up

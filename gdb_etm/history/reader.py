@@ -5,50 +5,22 @@ Reading costs work per executed range, not per instruction, and little for the s
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
+from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
-from gdb_etm.history.frames import Frame, Function, HistorySegment, exception_of, interrupted, returned_to
+from gdb_etm.history.frames import Frame, Function, exception_of, interrupted, returned_to
 from gdb_etm.history.halts import goes_on
+from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack
 from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
-from gdb_etm.history.switches import StackSwitches
+from gdb_etm.history.switches import StackSwitches, move_entries
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason, Range
 
-# Finds the function that holds an address.
-Resolver = Callable[[int], Optional[Function]]
-
-
-class Entered(Enum):
-    """How execution came into a segment."""
-
-    # The history, or what follows a gap, begins here.
-    START = "start"
-    CALL = "call"
-    TAIL_CALL = "tail call"
-    RETURN = "return"
-    # Went on in another function without call or return.
-    JUMP = "jump"
-    EXCEPTION = "exception"
-    EXCEPTION_RETURN = "exception return"
-
-
-class FrameEntry(NamedTuple):
-    """An entry before levels are stitched; a segment has no event."""
-
-    stretch: int
-    level: int
-    function: Optional[Function]
-    address: int
-    first: int
-    entered: Entered
-    event: Union[Exception_, Gap, None]
-    frame: Frame
-
-
 # Functions that a longjmp returns from once more.
 _SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
+# SVCall and PendSV.
+_REQUESTS = (11, 14)
 # Exits whose meaning depends on the frames.
 _BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 
@@ -64,8 +36,11 @@ class RangeReader:
     def __init__(self, history: ExecutionHistory, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
         # Entries so far.
         self.rows: List[FrameEntry] = []
-        # Histories between gaps, to be stitched.
+        # Histories of stacks between gaps, to be stitched.
         self.stretches: List[HistorySegment] = []
+        # The index of that in use.
+        self._stack = 0
+        self._before_gap: Optional[Before] = None
         # Calls so far, tail calls included.
         self.calls = 0
         self._history = history
@@ -76,6 +51,8 @@ class RangeReader:
         self._entered = Entered.START
         self._resumes: Optional[int] = None
         self._expected: Optional[int] = None
+        # Whether the thread asked for the exception that has returned.
+        self._asked = False
         self._next = 1
         self._halt: Optional[int] = None
         self._held: Optional[_Held] = None
@@ -153,7 +130,8 @@ class RangeReader:
         chained = self._entered is Entered.EXCEPTION_RETURN and self._expected is not None
         returns_to = self._expected if chained else event.return_address
         taken = Frame(self._frame.level + 1, None, self._frame, returns_to)
-        taken.event = event
+        taken.event, taken.is_handling = event, True
+        taken.is_request = event.vector in _REQUESTS or chained and self._asked
         taken.called_at = self._next - 1 or None
         self._move(taken)
         self._row(taken.level, None, 0, Entered.EXCEPTION, event)
@@ -166,9 +144,16 @@ class RangeReader:
             return
         exception = exception_of(self._frame)
         self._expected = exception.return_address if exception is not None else None
+        self._asked = exception is not None and exception.is_request
         self._move(interrupted(self._frame))
         self._before = None
         self._entered = Entered.EXCEPTION_RETURN
+
+    @property
+    def alike(self) -> AbstractSet[Tuple[int, int]]:
+        """Pairs of stacks, as segments, that are not told apart everywhere."""
+        self._switches.settle()
+        return self._switches.alike
 
     def end(self) -> Frame:
         """Find the activation that goes on where the core was halted."""
@@ -229,7 +214,7 @@ class RangeReader:
             self.calls += 1
             return _Move(self._called(function, before.end), Entered.CALL)
         if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or _expects(frame, start))):
-            caller = returned_to(frame, start, function)
+            caller = self._returned(frame, start, function)
             if frame.function is not None and frame.function.name in _SET_JUMPS and start not in caller.set_jumps:
                 caller.set_jumps += (start,)
             return _Move(caller, Entered.RETURN)
@@ -239,6 +224,19 @@ class RangeReader:
             called.is_tail_call = True
             return _Move(called, Entered.TAIL_CALL)
         return _Move(self._renamed(function), Entered.JUMP) if other else None
+
+    def _returned(self, frame: Frame, start: int, function: Optional[Function]) -> Frame:
+        caller = returned_to(frame, start, function)
+        correction = self._switches.arrive(frame, caller, start, function)
+        if correction is None:
+            return caller
+        chosen = correction.resumed.chosen
+        if chosen is None:
+            self._add_stack(next(iter(correction.frames.values())))
+        else:
+            self._stack = chosen.segment
+        move_entries(self.rows, correction, self._stack)
+        return correction.caller
 
     def _called(self, function: Optional[Function], return_address: Optional[int]) -> Frame:
         called = Frame(self._frame.level + 1, function, self._frame, return_address)
@@ -260,11 +258,24 @@ class RangeReader:
             frame.function = function  # interrupted where the history did not see it
         if frame.function == function and exception_of(frame) is not None:
             return frame  # to a handler that was interrupted: handlers share one stack
-        return self._switches.resume(frame, self._expected, start, function)
+        left = WaitingStack(self._expected, frame, self._stack, self._asked)
+        chosen = self._switches.resume(left, start, function, len(self.rows))
+        if chosen is None:
+            begun = Frame(0, function, None, None)
+            self._add_stack(begun)
+            return begun
+        self._stack = chosen.segment
+        return chosen.frame
 
     def _start(self, frame: Frame) -> None:
+        if self.stretches:
+            self._before_gap = self._switches.gap(WaitingStack(None, self._frame, self._stack))
         self._frame = frame
-        self.stretches.append(HistorySegment(frame))
+        self._add_stack(frame)
+
+    def _add_stack(self, frame: Frame) -> None:
+        self._stack = len(self.stretches)
+        self.stretches.append(HistorySegment(frame, self._before_gap))
 
     def _begin(self, move: _Move, address: int) -> None:
         self._move(move.frame)
@@ -272,7 +283,6 @@ class RangeReader:
 
     def _move(self, frame: Frame) -> None:
         self._frame = frame
-        self.stretches[-1].last = frame
 
     def _row(
         self,
@@ -282,8 +292,7 @@ class RangeReader:
         entered: Entered,
         event: Union[Exception_, Gap, None],
     ) -> None:
-        stretch = max(len(self.stretches) - 1, 0)
-        self.rows.append(FrameEntry(stretch, level, function, address, self._next, entered, event, self._frame))
+        self.rows.append(FrameEntry(self._stack, level, function, address, self._next, entered, event, self._frame))
 
     def _first_at(self, first: int, last: int, address: int) -> Optional[TracedInstruction]:
         for item in self._history.walk(first, last):

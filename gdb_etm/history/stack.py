@@ -39,11 +39,20 @@ class StackLevel(NamedTuple):
 
 def stack(path: Path, activations: Activations, places: SymbolTables, position: Position) -> List[StackLevel]:
     """List the frames at a position, innermost first."""
-    frame: Optional[Frame] = activations.frame(position.number)
-    address = path.address(position.number)
+    return stack_of(path, places, activations.frame(position.number), path.address(position.number), position.hidden)
+
+
+def stack_of(
+    path: Path, places: SymbolTables, innermost_frame: Frame, address: Optional[int], hidden: int = 0
+) -> List[StackLevel]:
+    """List a frame and its callers, innermost first.
+
+    :param address: Where execution goes on in the frame; None when unknown.
+    :param hidden: How many of the functions that are inlined there are not entered yet.
+    """
+    frame: Optional[Frame] = innermost_frame
     result: List[StackLevel] = []
     is_call = False
-    hidden = position.hidden
     while frame is not None and len(result) < DEEPEST:
         if frame.is_exception:
             result.append(StackLevel(frame, None, None, None, False, None, (), frame.event))

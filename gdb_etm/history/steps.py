@@ -6,10 +6,10 @@ from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
 from gdb_etm.history.activations import Activations
+from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import InlinedKey, SymbolTables
 from gdb_etm.history.path import Path
-from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import Gap
 
 

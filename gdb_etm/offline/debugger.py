@@ -77,6 +77,10 @@ class OfflineDebugger:
         """Write an instruction as Capstone does."""
         return self._disassembler.text(address, code, isa, before)
 
+    def constant(self, expression: str) -> Optional[int]:
+        """Give None: expressions are GDB's."""
+        return None
+
     def program_files(self) -> List[str]:
         """List the ELF files."""
         return list(self._paths)

@@ -9,17 +9,19 @@ from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import CycleClock
+from gdb_etm.history.entries import Resolver
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.halts import pauses
-from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
+from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.decoding import decode_capture, taking_apart
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.packet_listing import Packets
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.ranges import NumberRange
 from gdb_etm.session.recovered import Recovered
+from gdb_etm.session.threads import NamedThreads
 from gdb_etm.session.walk import Walk
 from gdb_etm.views.text import plural
 
@@ -28,6 +30,8 @@ ReadMemory = Callable[[int, int], bytes]
 
 # Captures that stay at hand.
 KEPT = 16
+# Instructions whose calls are found while nobody waits for long.
+_SOON = 1 << 20
 # Bytes compared with the target in one read.
 _PIECE = 1024
 
@@ -67,11 +71,14 @@ class Decoded:
         self.instructions_shown: Optional[NumberRange] = None
         # What ``etm functions`` showed last.
         self.functions_shown: Optional[NumberRange] = None
+        # The same for one thread alone: which of its functions, by its number.
+        self.thread_functions_shown: Dict[int, NumberRange] = {}
         # The user's walk through it, see :mod:`gdb_etm.session.past`.
         self.walk: Optional[Walk] = None
         # Its recovery, as it was asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
         self._calls: Optional[CallHistory] = None
+        self._threads: Optional[NamedThreads] = None
         self._paused: Optional[FrozenSet[int]] = None
         self._clock: Optional[CycleClock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None
@@ -99,7 +106,7 @@ class Decoded:
 
     def forget_symbols(self) -> None:
         """Forget the call history: the symbols have changed."""
-        self._calls = self.recovered = None
+        self._calls = self._threads = self.recovered = None
         if self.walk is not None:
             self.walk.cursor.forget()
 
@@ -111,6 +118,18 @@ class Decoded:
                 exits = Exits(self.program)
                 self._calls = call_history(self.history, resolve, exits, task.advance, self.paused - self.halts.keys())
         return self._calls
+
+    def threads(self, debugger: Debugger) -> NamedThreads:
+        """Give the threads, named at the first look."""
+        if self._threads is None:
+            end = self.anchored.after(self.history)
+            self._threads = NamedThreads(self.calls(debugger.function_at), end, debugger.constant)
+        return self._threads
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the call history was made, or is soon."""
+        return self._calls is not None or len(self.history) <= _SOON
 
     def compare(self, read: ReadMemory) -> None:
         """Compare the executed code with the target's memory; sets :attr:`doubt`."""

@@ -65,6 +65,9 @@ class Debugger(Protocol):
         :param before: Those of its IT block before it.
         """
 
+    def constant(self, expression: str) -> Optional[int]:
+        """Evaluate an expression of addresses and sizes; None without meaning."""
+
     def program_files(self) -> List[str]:
         """List the ELF files whose code may run on the target."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
+from gdb_etm.history.calls import Break, Entry, Interrupt, Segment, ThreadSwitch
 from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.history.store import Span, TracedInstruction
 from gdb_etm.protocols.elements import (
@@ -132,9 +132,16 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
 
     :param with_lines: Whether each has its source file and lines.
     """
+    entries = decoded.calls(debugger.function_at).entries(shown.first, shown.last)
+    return _function_rows(debugger, decoded, entries, with_lines)
+
+
+def _function_rows(
+    debugger: Debugger, decoded: Decoded, entries: Iterable[Entry], with_lines: bool
+) -> Iterator[FunctionRow]:
     lines = _SegmentLines(debugger, decoded) if with_lines else None
     told: Set[int] = set()
-    for entry in decoded.calls(debugger.function_at).entries(shown.first, shown.last):
+    for entry in entries:
         if isinstance(entry, Break) and entry.after == 0 and _is_start(decoded, entry.event):
             continue
         if isinstance(entry, Break) and entry.after in decoded.halts:
@@ -143,8 +150,48 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
                 yield FunctionRow(NoteRow(decoded.halts[entry.after]), "", 0, 0)
             if entry.after in decoded.paused:
                 continue
+        if isinstance(entry, ThreadSwitch):
+            yield FunctionRow(NoteRow(decoded.threads(debugger).switch(entry)), "", 0, 0)
+            continue
         path, first, last = lines.of(entry) if lines is not None else ("", 0, 0)
         yield FunctionRow(entry, path, first, last, _origin(decoded, entry))
+
+
+def thread_rows(
+    debugger: Debugger, decoded: Decoded, thread: int, numbers: Iterable[int], with_lines: bool
+) -> Iterator[FunctionRow]:
+    """Give the rows of one thread's functions, with the switches to it.
+
+    :param numbers: Which entries.
+    """
+    calls = decoded.calls(debugger.function_at)
+    found = (entry for number in numbers for entry in calls.entries(number, number))
+    own = (one for one in found if isinstance(one, Segment) or isinstance(one, ThreadSwitch) and one.thread == thread)
+    return _function_rows(debugger, decoded, own, with_lines)
+
+
+def with_switches(debugger: Debugger, decoded: Decoded, shown: NumberRange, rows: Iterator[Row]) -> Iterator[Row]:
+    """Add the switches of threads to the rows of an instruction listing.
+
+    Nothing is added where the calls of a long history were not looked at.
+    """
+    if not decoded.has_calls:
+        return rows
+    calls = decoded.calls(debugger.function_at)
+    found = {one.after + 1: one for one in calls.switches(shown.first, shown.last)}
+    return _with_notes(rows, {number: decoded.threads(debugger).switch(one) for number, one in found.items()})
+
+
+def _with_notes(rows: Iterator[Row], notes: Dict[int, str]) -> Iterator[Row]:
+    # Before an instruction and its source line.
+    source: List[Row] = []
+    for row in rows:
+        if isinstance(row, InstructionRow) and row.number in notes:
+            yield NoteRow(notes[row.number])
+        yield from source
+        source = [row] if isinstance(row, SourceRow) else []
+        if not source:
+            yield row
 
 
 def traced_data(decoded: Decoded) -> TracedData:

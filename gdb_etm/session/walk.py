@@ -10,6 +10,7 @@ from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.stack import StackLevel
 from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.history.threads import Suspension
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.session.places import ReplayPlaces
 from gdb_etm.views.history import CURSOR, NO_CURSOR
@@ -108,12 +109,15 @@ class Walk:
             return "after instruction {:,}, the last".format(last)
         return "instruction {:,} of {:,}".format(number, last)
 
-    def backtrace(self, limit: Optional[int], worked_out: Sequence[Arguments] = ()) -> Iterator[str]:
+    def backtrace(
+        self, limit: Optional[int], worked_out: Sequence[Arguments] = (), suspended: Optional[Suspension] = None
+    ) -> Iterator[str]:
         """Print the call stack.
 
         :param worked_out: The arguments of as many frames as are known, innermost first; others may be among them.
+        :param suspended: Where another thread waits, if its stack is wanted.
         """
-        levels = self.cursor.stack()
+        levels = self.cursor.stack() if suspended is None else self.cursor.stack_of(suspended)
         shown = levels if limit is None else levels[:limit]
         known = iter(worked_out)
         for number, level in enumerate(shown):

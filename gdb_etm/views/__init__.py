@@ -3,6 +3,6 @@
 - ``history.py``: instructions, events and loads and stores of a history, and its call history.
 - ``values.py``: registers and memory of the past, with what they rest on.
 - ``packets.py``, ``elements.py``: a trace stream.
-- ``captures.py``, ``budget.py``, ``filters.py``, ``events.py``, ``registers.py``: what commands list.
+- ``captures.py``, ``threads.py``, ``budget.py``, ``filters.py``, ``events.py``, ``registers.py``: what commands list.
 - ``text.py``: words and columns that several of these share.
 """

@@ -41,8 +41,8 @@ class Returned(NamedTuple):
 Item = Union[int, Taken, Returned, Gap, Exception_]
 
 
-class _StackRecorder(witness.Recorder):
-    # Remembers the process stack pointer as well.
+class StackRecorder(witness.Recorder):
+    """Remembers the process stack pointer as well."""
 
     machine: Optional[Machine] = None
 
@@ -58,7 +58,7 @@ class _StackRecorder(witness.Recorder):
 
 def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
     """Run a program on the board up to a BKPT."""
-    recorder = _StackRecorder()
+    recorder = StackRecorder()
     machine = witness.board(path, recorder)
     recorder.machine = machine
     machine.write(witness.DHCSR, 4, witness.RUN)

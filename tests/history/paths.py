@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
-from gdb_etm.history.calls import Entry, Segment, call_history
+from gdb_etm.history.calls import CallHistory, Entry, Segment, ThreadSwitch, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.frames import Function
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, GapReason, Range
 from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
 
 NOP = b"\x00\xbf"
@@ -23,6 +23,10 @@ BLX_R3 = b"\x98\x47"
 POP_PC = b"\x10\xbd"
 TBB = b"\xdf\xe8\x03\xf0"
 B = b"\x00\xe0"
+
+# Where the handler is that switches threads.
+HANDLER = 0x700
+MSR_PSP = b"\x80\xf3\x09\x88"
 
 GAP = Gap(0, GapReason.OVERFLOW, "")
 
@@ -53,6 +57,15 @@ class Path:
         """Take an exception."""
         return self.event(Exception_(0, vector or 0x18, name, vector, return_address))
 
+    def switch(self, left: int, start: int) -> "Path":
+        """Run a handler that sets PSP, and returns elsewhere.
+
+        :param left: Where it interrupts.
+        :param start: Where execution goes on.
+        """
+        self.take("PendSV", 14, left).run(HANDLER, 1, MSR_PSP).run(HANDLER + 6, 1, BX_LR)
+        return self.event(ExceptionReturn(0)).run(start, 1)
+
     def history(self) -> Tuple[ExecutionHistory, Program]:
         """Give the history and the program."""
         images = [MemoryImage(address, code, "path") for address, code in sorted(self._code.items())]
@@ -64,18 +77,24 @@ class Path:
         """Find a function."""
         return next((one for one in self.functions if one.start <= address < one.end), None)
 
-    def entries(self) -> List[Entry]:
-        """Give the whole call history."""
+    def calls(self) -> CallHistory:
+        """Give the call history."""
         history, program = self.history()
-        calls = call_history(history, self.resolve, Exits(program))
+        return call_history(history, self.resolve, Exits(program))
+
+    def entries(self) -> List[Entry]:
+        """Give all its entries."""
+        calls = self.calls()
         return list(calls.entries(1, max(1, len(calls))))
 
     def outline(self) -> List[Union[str, Tuple[int, str]]]:
-        """Give the call history as (level, name), gaps as ``"gap"``."""
+        """Give the call history as (level, name), ``"gap"`` and ``"1 to 2"``."""
         result: List[Union[str, Tuple[int, str]]] = []
         for entry in self.entries():
             if isinstance(entry, Segment):
                 result.append((entry.level, entry.function.name if entry.function else "?"))
+            elif isinstance(entry, ThreadSwitch):
+                result.append("%d to %d" % (entry.before, entry.thread))
             elif isinstance(entry.event, Gap):
                 result.append("gap")
             else:

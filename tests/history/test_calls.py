@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gdb_etm.history.calls import Break, Segment, call_history
+from gdb_etm.history.entries import Entered
 from gdb_etm.history.exits import Exits
-from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import DEBUG_STATE, ExceptionReturn, Gap, GapReason
 from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, POP_PC, TBB, B, Path
 
@@ -134,7 +134,7 @@ def test_return_from_an_exception_taken_before_the_history() -> None:
 
 def test_context_switch_begins_another_stack() -> None:
     p = path().run(0x200, 2).take("PendSV", 14, 0x204).run(0x400, 1, BX_LR).event(ExceptionReturn(0)).run(0x310, 1)
-    assert p.outline() == [(0, "f"), (1, "<PendSV>"), (1, "handler"), (0, "g")]
+    assert p.outline() == [(0, "f"), (1, "<PendSV>"), (1, "handler"), "1 to 2", (0, "g")]
 
 
 def test_debug_halt_is_no_call() -> None:

@@ -7,8 +7,8 @@ import pytest
 from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture
 from gdb_etm.history.calls import Break, Interrupt, Segment
 from gdb_etm.history.clock import CycleCount, TraceTime
+from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Function
-from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import (
     Context,
     Exception_,

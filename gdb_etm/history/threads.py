@@ -1,0 +1,162 @@
+"""The threads of a history: which ran when, and where each waits."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.history.entries import FrameEntry
+from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.stacks import HistorySegment
+from gdb_etm.protocols.elements import Exception_, Gap
+
+
+class HistoryThread(NamedTuple):
+    """What ran on one stack, without the handlers that interrupted it."""
+
+    # From 1, in the order in which they first ran.
+    number: int
+    # The outermost that was seen; None when it has no name.
+    function: Optional[Function]
+    # How many it executed.
+    instructions: int
+    # Number of the first one, and of the last one.
+    first: int
+    last: int
+    # Whether it is the one that ran last of all.
+    is_last: bool
+    # Numbers of others that run the same code: some of what is shown as its may be theirs.
+    alike: Tuple[int, ...] = ()
+
+
+class Suspension(NamedTuple):
+    """Where a thread is when it does not run."""
+
+    # The frame that goes on.
+    frame: Frame
+    # Where it goes on; None when that is not known.
+    address: Optional[int]
+
+
+class Threads:
+    """The threads of a history, found by one pass over its entries.
+
+    :param rows: The entries.
+    :param segments: The stacks that they refer to, stitched.
+    :param instructions: Number of instructions in the history.
+    :param alike: Pairs of segments whose stacks are not told apart everywhere.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[FrameEntry],
+        segments: Sequence[HistorySegment],
+        instructions: int,
+        alike: AbstractSet[Tuple[int, int]] = frozenset(),
+    ) -> None:
+        self._rows = rows
+        self._groups = [segment.group for segment in segments] or [0]
+        self._instructions = instructions
+        # Of each segment what makes the outermost entry of its thread have level 0.
+        self.shifts: List[int] = []
+        # By thread, the entries of its own instructions, as indices.
+        self.entries: List[List[int]] = []
+        self._numbers: Dict[int, int] = {}
+        self._firsts: List[int] = []
+        self._alike = {frozenset(self._groups[at] for at in pair) for pair in alike}
+        self.threads = self._find([segment.shift for segment in segments] or [0])
+
+    def _find(self, shifts: List[int]) -> List[HistoryThread]:
+        base: Dict[int, int] = {}
+        outermost: Dict[int, FrameEntry] = {}
+        own: Dict[int, List[int]] = {}
+        groups = self._groups
+        for at, row in enumerate(self._rows):
+            event = row.event
+            if isinstance(event, Gap):
+                continue
+            group, level = groups[row.stretch], row.level + shifts[row.stretch]
+            is_own = event is None and not row.frame.is_handling
+            if level < base.get(group, level + 1):
+                base[group] = level
+                if is_own:
+                    outermost[group] = row
+            if is_own:
+                own.setdefault(group, []).append(at)
+        self.shifts = [shift - base.get(group, 0) for shift, group in zip(shifts, groups)]
+        self._numbers = {group: number for number, group in enumerate(own, 1)}
+        self.entries = list(own.values())
+        newest = max((found[-1] for found in self.entries), default=-1)
+        return [self._thread(outermost.get(group), found, found[-1] == newest) for group, found in own.items()]
+
+    def _thread(self, outermost: Optional[FrameEntry], found: List[int], is_last: bool) -> HistoryThread:
+        rows = self._rows
+        count = sum([self.last(at) - rows[at].first + 1 for at in found])
+        function = outermost.function if outermost is not None else None
+        group = self._groups[rows[found[0]].stretch]
+        pairs = [pair - {group} for pair in self._alike if group in pair and len(pair) > 1]
+        alike = sorted(self._numbers[other] for pair in pairs for other in pair if other in self._numbers)
+        first, last = rows[found[0]].first, self.last(found[-1])
+        return HistoryThread(self._numbers[group], function, count, first, last, is_last, tuple(alike))
+
+    def last(self, at: int) -> int:
+        """Give the number of an entry's last instruction."""
+        return self._rows[at + 1].first - 1 if at + 1 < len(self._rows) else self._instructions
+
+    def of(self, at: int) -> Optional[int]:
+        """Give the number of an entry's thread.
+
+        None for exceptions, their handlers and gaps.
+        """
+        row = self._rows[at]
+        return None if row.event is not None or row.frame.is_handling else self._numbers[self._groups[row.stretch]]
+
+    def before(self, at: int) -> Optional[int]:
+        """Give the number of the thread before an entry, if no gap is."""
+        for earlier in range(at - 1, -1, -1):
+            if isinstance(self._rows[earlier].event, Gap):
+                return None
+            found = self.of(earlier)
+            if found is not None:
+                return found
+        return None
+
+    def at(self, number: int) -> Optional[int]:
+        """Give the number of an instruction's thread, or of the interrupted one."""
+        self._firsts = self._firsts or [row.first for row in self._rows]
+        found = bisect_right(self._firsts, number) - 1
+        while found >= 0:
+            thread = self.of(found)
+            if thread is not None:
+                return thread
+            found -= 1
+        return None
+
+    def runs(self, thread: int, number: int) -> bool:
+        """Check whether a thread executes an instruction; past the last one, whether it executed that.
+
+        :param thread: Its number.
+        :param number: Of the instruction.
+        """
+        own = self.entries[thread - 1]
+        found = bisect_right([self._rows[at].first for at in own], number) - 1
+        return found >= 0 and min(number, self._instructions) <= self.last(own[found])
+
+    def suspended(self, thread: int, number: int) -> Suspension:
+        """Find where a thread is before an instruction that is not its own.
+
+        It is where it was left, or, where it has not run before, where it will begin.
+
+        :param thread: Its number.
+        :param number: Of the instruction.
+        """
+        own = self.entries[thread - 1]
+        found = bisect_right([self._rows[at].first for at in own], number - 1) - 1
+        if found < 0:
+            row = self._rows[own[0]]
+            return Suspension(row.frame, row.address)
+        at = own[found]
+        following = self._rows[at + 1] if at + 1 < len(self._rows) else None
+        if following is not None and isinstance(following.event, Exception_) and following.frame.up is not None:
+            return Suspension(following.frame.up, following.frame.return_address)
+        return Suspension(self._rows[at].frame, None)

@@ -1,0 +1,136 @@
+"""Vectors worked by hand: kernels' control blocks, and threads by name."""
+
+from __future__ import annotations
+
+import struct
+from typing import Dict, Iterable, List, Optional, Tuple
+
+import pytest
+
+from gdb_etm.errors import CommandError
+from gdb_etm.history.calls import CallHistory
+from gdb_etm.recovery.values import CoreState, no_memory
+from gdb_etm.session.kernels import find_blocks
+from gdb_etm.session.threads import NamedThreads
+from tests.history.paths import BL, BX_LR, Path
+
+RAM = 0x20000000
+# Where they are: the pointer, two blocks, a list that is empty and one with an item for each block.
+CURRENT, ONE, TWO, NOTHING, LIST = RAM, RAM + 0x100, RAM + 0x200, RAM + 0x300, RAM + 0x320
+TCB = "(unsigned long)&((__typeof__(pxCurrentTCB)) 0)->"
+RING = "((__typeof__(&xPendingReadyList)) 0)->xListEnd"
+ITEM = "(unsigned long)&((__typeof__(%s.pxNext)) 0)->" % RING
+FREERTOS = {
+    "(unsigned long)&pxCurrentTCB": CURRENT,
+    TCB + "pxTopOfStack": 0,
+    TCB + "pxStack": 48,
+    TCB + "pcTaskName": 52,
+    "(unsigned long)&" + RING: 8,
+    "(unsigned long)&" + RING + ".pxNext": 12,
+    ITEM + "pxNext": 4,
+    ITEM + "pvOwner": 12,
+    "sizeof(xPendingReadyList)": 20,
+    "(unsigned long)&pxReadyTasksLists": LIST - 20,
+    "sizeof(pxReadyTasksLists)": 40,
+}
+FUNCTIONS = {"main": (0x100, 0x200), "task": (0x200, 0x300), "wait": (0x400, 0x500), "handler": (0x700, 0x800)}
+# The stacks of both, and where the second one's frame is.
+STACKS, FRAME = (RAM + 0x1000, RAM + 0x2000), RAM + 0x2100
+
+
+class Memory:
+    """Words by address, and texts."""
+
+    def __init__(self, words: Dict[int, int], texts: Iterable[Tuple[int, bytes]]) -> None:
+        self.bytes: Dict[int, int] = {}
+        for address, word in words.items():
+            self.bytes.update(enumerate(struct.pack("<I", word), address))
+        for address, text in texts:
+            self.bytes.update(enumerate(text.ljust(12, b"\0"), address))
+
+    def read(self, address: int, size: int) -> Optional[bytes]:
+        found = [self.bytes.get(address + at, 0) for at in range(size)]
+        return bytes(found) if address >= RAM else None
+
+
+def freertos(names: Tuple[bytes, bytes] = (b"control", b"sensor 1"), **more: int) -> Memory:
+    words = {CURRENT: ONE, ONE: 0, ONE + 48: STACKS[0], TWO: FRAME - 36, TWO + 48: STACKS[1]}
+    # The empty list before the one with two items.
+    words.update({LIST - 20 + 12: LIST - 20 + 8, LIST + 12: ONE + 4, ONE + 8: TWO + 4, TWO + 8: LIST + 8})
+    words.update({ONE + 16: ONE, TWO + 16: TWO})
+    # What PendSV has pushed for the second one: it waits in "wait", which "task" has called.
+    words.update({FRAME + 20: 0x207, FRAME + 24: 0x402, FRAME + 28: 1 << 24})
+    words.update({int(address, 16): word for address, word in more.items()})
+    return Memory(words, [(ONE + 52, names[0]), (TWO + 52, names[1])])
+
+
+def calls() -> CallHistory:
+    # The second thread is left in "wait", then the first one goes on.
+    p = Path(FUNCTIONS).run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1)
+    return p.switch(0x402, 0x102).calls()
+
+
+def named(memory: Memory, end: CallHistory, sp: int = STACKS[0] + 0x80) -> List[str]:
+    threads = NamedThreads(end, CoreState({"sp": sp, "psp": sp}, memory.read), FREERTOS.get)
+    return [one.name for one in threads.threads]
+
+
+def test_blocks_of_a_ring() -> None:
+    found = find_blocks(FREERTOS.get, freertos().read)
+    assert found is not None and (found.kernel, found.current) == ("FreeRTOS", ONE)
+    assert [one[:3] for one in found.blocks] == [(ONE, "control", 0), (TWO, "sensor 1", FRAME - 36)]
+
+
+def test_blocks_of_a_chain_with_names_elsewhere() -> None:
+    block = "(unsigned long)&((__typeof__(_tx_thread_current_ptr)) 0)->tx_thread_"
+    constants = {
+        **{"(unsigned long)&_tx_thread_current_ptr": CURRENT, "(unsigned long)&_tx_thread_created_ptr": CURRENT + 4},
+        **{block + "stack_ptr": 8, block + "stack_start": 12, block + "name": 40, block + "created_next": 136},
+    }
+    words = {CURRENT: TWO, CURRENT + 4: ONE, ONE + 136: TWO, TWO + 136: ONE, ONE + 40: LIST, TWO + 40: LIST + 12}
+    found = find_blocks(constants.get, Memory(words, [(LIST, b"one"), (LIST + 12, b"two")]).read)
+    assert found is not None and found.kernel == "ThreadX"
+    assert [(one.address, one.name) for one in found.blocks] == [(TWO, "two"), (ONE, "one")]
+
+
+def test_without_a_kernel_or_its_memory_there_are_none() -> None:
+    assert find_blocks({}.get, freertos().read) is None
+    assert find_blocks(FREERTOS.get, no_memory) is None
+
+
+def test_a_list_that_leads_nowhere_ends() -> None:
+    # It was overwritten: an item follows itself.
+    found = find_blocks(FREERTOS.get, freertos(**{hex(ONE + 8): ONE + 4}).read)
+    assert found is not None and [one.address for one in found.blocks] == [ONE]
+
+
+def test_threads_have_their_kernels_names() -> None:
+    assert named(freertos(), calls()) == ["control", "sensor 1"]
+    # Letters that cannot be shown are no name.
+    assert named(freertos((b"\x80", b"sensor 1")), calls()) == ["main", "sensor 1"]
+
+
+def test_what_is_not_known_of_the_halt_is_not_taken_for_a_name() -> None:
+    # Another stack is in use than that of the block; another frame waits than what was left.
+    assert named(freertos(), calls(), STACKS[1] + 0x80) == ["main", "sensor 1"]
+    assert named(freertos(**{hex(FRAME + 24): 0x404}), calls()) == ["control", "task"]
+    assert named(freertos(**{hex(FRAME + 20): 0x209}), calls()) == ["control", "task"]
+    assert [one.name for one in NamedThreads(calls(), None, FREERTOS.get).threads] == ["main", "task"]
+
+
+def test_threads_that_are_not_told_apart_have_no_name_of_the_kernels() -> None:
+    p = Path(FUNCTIONS).run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x200)
+    p.run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x102).switch(0x104, 0x402).switch(0x404, 0x104)
+    threads = NamedThreads(p.calls(), CoreState({"sp": STACKS[0]}, freertos().read), FREERTOS.get)
+    assert [threads.label(number) for number in (1, 2, 3)] == ["task (thread 1)", "control", "task (thread 3)"]
+    with pytest.raises(CommandError, match="several threads are called task: give the number of one, of 1, 3"):
+        threads.choose("task")
+    assert threads.choose("3").thread.number == 3 and threads.choose("control").thread.number == 2
+    with pytest.raises(CommandError, match='"tusk" is no thread of this history; there are: 1 task, 2 control, 3 task'):
+        threads.choose("tusk")
+
+
+def test_a_thread_returns_to_where_it_was_called() -> None:
+    p = Path(FUNCTIONS).run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402)
+    found = p.run(0x404, 0, BX_LR).run(0x204, 1).calls()
+    assert [(one.number, one.last) for one in found.threads.threads] == [(1, 14), (2, 7)]

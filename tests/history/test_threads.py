@@ -1,0 +1,192 @@
+"""Worked by hand, and the board's truth: threads of a history."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Dict, List, Sequence, Set, Tuple
+
+import pytest
+
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.frame import PSP, SP
+from gdb_etm.history.calls import CallHistory, Segment, call_history
+from gdb_etm.history.exits import Exits
+from tests.board import witness
+from tests.firmware.programs import board_of, elf
+from tests.history.dwarf import DwarfPlaces
+from tests.history.executed import Item, Returned, StackRecorder, Taken, history_of
+from tests.history.paths import BL, BX_LR, GAP, Path
+from tests.recovery.inputs import Inputs
+
+# One task calls "wait" from two places, another from one; both are left in it.
+FUNCTIONS = {
+    "main": (0x100, 0x200),
+    "task": (0x200, 0x300),
+    "other": (0x300, 0x400),
+    "wait": (0x400, 0x500),
+    "inner": (0x500, 0x600),
+    "handler": (0x700, 0x800),
+}
+
+
+def path() -> Path:
+    return Path(FUNCTIONS)
+
+
+def both_wait() -> Path:
+    # The first task waits at 0x402, called from 0x200; main starts the second one, which waits there, too.
+    p = path().run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1)
+    return p.switch(0x402, 0x300).run(0x302, 0, BL).run(0x400, 1)
+
+
+def outline(p: Path) -> List[object]:
+    return [one for one in p.outline() if isinstance(one, str) or one[1] not in ("handler", "<PendSV>")]
+
+
+def test_levels_begin_anew_in_each_thread() -> None:
+    p = path().run(0x100, 0, BL).run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x300).run(0x302, 0, BL).run(0x500, 1)
+    assert outline(p) == [(0, "main"), (1, "task"), (2, "wait"), "1 to 2", (0, "other"), (1, "inner")]
+    # A handler stands on the stack of the thread that it interrupts.
+    assert (3, "<PendSV>") in p.outline()
+
+
+def test_a_thread_that_waits_goes_on_in_its_own_frame() -> None:
+    p = both_wait().switch(0x402, 0x102)
+    assert outline(p)[-2:] == ["3 to 1", (0, "main")]
+    threads = p.calls().threads.threads
+    assert [(one.number, one.instructions, one.first, one.is_last) for one in threads] == [
+        (1, 2, 1, True),
+        (2, 3, 6, False),
+        (3, 3, 13, False),
+    ]
+
+
+def test_of_two_at_one_place_the_return_tells_which_goes_on() -> None:
+    # The first one has waited longer; it is the second one that returns.
+    p = both_wait().switch(0x402, 0x102).switch(0x104, 0x402).run(0x404, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-4:] == [(0, "main"), "1 to 3", (1, "wait"), (0, "other")]
+    # The first one waits still.
+    p.switch(0x308, 0x402).run(0x404, 0, BX_LR).run(0x206, 1)
+    assert outline(p)[-4:] == [(0, "other"), "3 to 2", (1, "wait"), (0, "task")]
+    assert not any(one.alike for one in p.calls().threads.threads)
+
+
+def test_callees_of_a_mistaken_stack_are_on_the_other_one() -> None:
+    p = both_wait().switch(0x402, 0x102).switch(0x104, 0x402).run(0x404, 0, BL).run(0x500, 1, BX_LR)
+    p.run(0x408, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-5:] == ["1 to 3", (1, "wait"), (2, "inner"), (1, "wait"), (0, "other")]
+
+
+def test_one_that_was_left_before_the_history_returns_elsewhere() -> None:
+    # At the same place as one that was seen, but called from a place where nobody was.
+    p = path().run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402)
+    p.run(0x404, 0, BX_LR).run(0x340, 1).switch(0x342, 0x402).run(0x404, 0, BX_LR).run(0x204, 1)
+    assert outline(p) == [
+        *((0, "task"), (1, "wait"), "1 to 2", (0, "main"), "2 to 3", (1, "wait"), (0, "other")),
+        *("3 to 1", (1, "wait"), (0, "task")),
+    ]
+
+
+def test_threads_that_nothing_tells_apart_are_named_so() -> None:
+    # Both were called from the same place; which of them goes on is not seen.
+    p = path().run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x200)
+    p.run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x102).switch(0x104, 0x402).switch(0x404, 0x104)
+    assert [one.alike for one in p.calls().threads.threads] == [(3,), (), (1,)]
+
+
+def test_a_thread_goes_on_behind_a_gap() -> None:
+    p = both_wait().event(GAP).run(0x440, 1, BX_LR).run(0x306, 1).switch(0x308, 0x402).run(0x404, 0, BX_LR)
+    p.run(0x206, 1)
+    assert outline(p)[-6:] == ["gap", (1, "wait"), (0, "other"), "3 to 2", (1, "wait"), (0, "task")]
+
+
+def test_behind_a_gap_another_thread_is_known_by_its_outermost_function() -> None:
+    p = both_wait().event(GAP).run(0x540, 1, BX_LR).run(0x240, 1)
+    assert outline(p)[-3:] == ["gap", (1, "inner"), (0, "task")]
+    assert len(p.calls().threads.threads) == 3
+    p = both_wait().event(GAP).run(0x540, 1)
+    assert len(p.calls().threads.threads) == 4
+
+
+def test_where_a_thread_waits() -> None:
+    threads = both_wait().switch(0x402, 0x102).calls().threads
+    last = threads.threads[0].last
+    where = threads.suspended(2, last)
+    assert where.address == 0x402
+    assert [one.function.name for one in where.frame.chain() if one.function is not None] == ["wait", "task"]
+    # Before it has run it is where it will begin; while a handler has interrupted it, where that returns to.
+    assert threads.suspended(3, 1).address == 0x300
+    assert threads.runs(1, 1) and not threads.runs(1, 2) and threads.suspended(1, 2).address == 0x102
+    assert threads.at(1) == threads.at(2) == 1 and threads.runs(1, last + 1)
+
+
+# Programs with threads; of the last ones three and four run the same code.
+PROGRAMS = ("kernel-O2", "kernel-O0", "station-O2", "station-Og", "gateway-O2", "gateway-Og", "twins-O2", "requests-Os")
+
+
+class ThreadRecorder(StackRecorder):
+    """Remembers a thread's stack pointer, which it has for SP."""
+
+    def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
+        assert self.machine is not None
+        engine = self.machine.core.engine
+        self.stream.append(Returned(engine.read(PSP if engine.xpsr & 0x1FF else SP)))
+
+
+def run(program: str) -> Tuple[List[Item], CallHistory]:
+    recorder = ThreadRecorder()
+    machine = witness.board(elf(program), recorder, name=board_of(program) or "m33")
+    recorder.machine = machine
+    machine.add_device(Inputs())
+    machine.write(witness.DHCSR, 4, witness.RUN)
+    while not machine.core.halted and len(recorder.addresses) < 200_000:
+        machine.run(5000)
+    items: List[Item] = [one for one in recorder.stream if isinstance(one, (int, Taken, Returned))]
+    while not isinstance(items[0], int):
+        del items[0]
+    history = history_of(elf(program), items, machine.core.engine.pc)
+    return items, call_history(history, DwarfPlaces(elf(program)).function_at, Exits(history.program))
+
+
+def turns(items: List[Item]) -> List[Tuple[int, int]]:
+    """List the threads, each with the instruction where it goes on.
+
+    A stack is known by where PSP was when it was left.
+    """
+    saved: Dict[int, int] = {}
+    found = [(1, 0)]
+    depth = number = threads = 0
+    for item in items:
+        if isinstance(item, int):
+            number += 1
+        elif isinstance(item, Taken):
+            if not depth:
+                saved[item.stack] = found[-1][1]
+            depth += 1
+        elif isinstance(item, Returned):
+            depth = max(depth - 1, 0)
+            if not depth:
+                # Before the frame is popped, or after: with registers for floating point or without, aligned or not.
+                at = next((item.stack - size for size in (0, 32, 36, 104, 108) if item.stack - size in saved), None)
+                threads += at is None
+                found.append((number + 1, threads if at is None else saved.pop(at)))
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_thread_has_its_outermost_function_at_level_0(program: str) -> None:
+    items, calls = run(program)
+    truth = turns(items)
+    starts = [first for first, _ in truth]
+    outermost: Dict[int, Set[str]] = {}
+    levels: Dict[int, Set[int]] = {}
+    own = {number for one in calls.threads.threads for number in calls.of_thread(one.number)}
+    for entry in calls.entries(1, len(calls)):
+        if isinstance(entry, Segment) and entry.number in own and entry.function is not None:
+            thread = truth[bisect_right(starts, entry.first) - 1][1]
+            levels.setdefault(thread, set()).add(entry.level)
+            if entry.level == 0:
+                outermost.setdefault(thread, set()).add(entry.function.name)
+    assert len(own) > 500 and len(levels) > 3
+    assert all(len(found) == 1 for found in outermost.values()), outermost
+    assert {thread: min(found) for thread, found in levels.items()} == dict.fromkeys(levels, 0)
