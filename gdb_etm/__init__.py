@@ -36,6 +36,7 @@ __all__ = [
     "Session",
     "Step",
     "Stop",
+    "Thread",
     "Tier",
     "TracePlan",
     "Value",

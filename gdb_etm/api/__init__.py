@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gdb_etm.api.capture import Capture, load
 from gdb_etm.api.connection import connect, current
-from gdb_etm.api.history import Call, CallKind, History, Instruction
+from gdb_etm.api.history import Call, CallKind, History, Instruction, Thread
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.session import Breakpoint, Session, Stop
 from gdb_etm.errors import EtmError
@@ -29,6 +29,7 @@ __all__ = [
     "Session",
     "Step",
     "Stop",
+    "Thread",
     "Tier",
     "TracePlan",
     "Value",

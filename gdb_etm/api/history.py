@@ -49,6 +49,25 @@ class Call(NamedTuple):
     last: int
 
 
+class Thread(NamedTuple):
+    """A thread: what ran on one stack, without handlers."""
+
+    # From 1, in the order in which they first ran.
+    number: int
+    # The kernel's, where the target's memory at the halt tells it; else that of its outermost function.
+    name: str
+    # How many instructions it executed.
+    instructions: int
+    # Number of its first instruction.
+    first: int
+    # Number of its last instruction.
+    last: int
+    # Address of the kernel's control block of it; None when that is not known.
+    block: Optional[int]
+    # Numbers of threads that run the same code: some of what is given as its may be theirs.
+    alike: Tuple[int, ...]
+
+
 class Instruction(NamedTuple):
     """One executed instruction."""
 
@@ -135,6 +154,24 @@ class History:
         begin, end = _limits(first, last, len(calls), "function")
         for entry in calls.entries(begin, end):
             yield self._call(entry)
+
+    def threads(self) -> List[Thread]:
+        """List the threads that ran, as ``etm threads`` does."""
+        found = self._decoded.threads(self._debugger).threads
+        return [
+            Thread(own.number, name, own.instructions, own.first, own.last, block, own.alike)
+            for own, name, block in found
+        ]
+
+    def thread_at(self, number: int) -> Optional[Thread]:
+        """Give the thread of an instruction, or the one that is interrupted.
+
+        :param number: Of the instruction; a negative one counts from the end, -1 is the newest.
+        :raises CommandError: There is no such instruction.
+        """
+        number, _ = _limits(number, number, len(self), "instruction")
+        found = self._decoded.threads(self._debugger).at(number)
+        return None if found is None else self.threads()[found.thread.number - 1]
 
     @property
     def marks(self) -> Dict[int, str]:

@@ -10,6 +10,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.listing import thread_rows
 from gdb_etm.session.numbers import count
+from gdb_etm.session.past import walk
 from gdb_etm.session.ranges import window
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.threads import NamedThread
@@ -25,8 +26,8 @@ def run_threads(session: DebugSession, values: Values) -> Iterable[str]:
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     threads = decoded.threads(session.debugger)
-    position = decoded.walk.cursor.position.number if decoded.walk is not None else len(decoded.history) + 1
-    here = threads.at(position)
+    has_cursor = session.places is not None and values.get(TRACE_ID) is None
+    here = threads.at(walk(session).cursor.position.number if has_cursor else len(decoded.history) + 1)
     rows: List[ThreadRow] = []
     for one in threads.threads:
         address = decoded.history.instruction(one.thread.last).address

@@ -112,7 +112,7 @@ class Threads:
         return None if row.event is not None or row.frame.is_handling else self._numbers[self._groups[row.stretch]]
 
     def before(self, at: int) -> Optional[int]:
-        """Give the number of the thread before an entry, if no gap is."""
+        """Give the number of the thread before an entry; None behind gaps."""
         for earlier in range(at - 1, -1, -1):
             if isinstance(self._rows[earlier].event, Gap):
                 return None
@@ -133,7 +133,7 @@ class Threads:
         return None
 
     def runs(self, thread: int, number: int) -> bool:
-        """Check whether a thread executes an instruction; past the last one, whether it executed that.
+        """Check whether a thread executes an instruction; of the end, the last.
 
         :param thread: Its number.
         :param number: Of the instruction.
@@ -143,7 +143,7 @@ class Threads:
         return found >= 0 and min(number, self._instructions) <= self.last(own[found])
 
     def suspended(self, thread: int, number: int) -> Suspension:
-        """Find where a thread is before an instruction that is not its own.
+        """Find where a thread waits before an instruction of another one.
 
         It is where it was left, or, where it has not run before, where it will begin.
 

@@ -65,7 +65,7 @@ def test_every_name_has_its_words(name: str, found: Any) -> None:
     assert inspect.Parameter.empty not in hints and signature.return_annotation is not inspect.Signature.empty, name
 
 
-VALUES = ("Call", "Finding", "Instruction", "Step", "Stop", "TracePlan", "Value", "Write", "Written")
+VALUES = ("Call", "Finding", "Instruction", "Step", "Stop", "Thread", "TracePlan", "Value", "Write", "Written")
 
 
 @pytest.mark.parametrize("name", VALUES)
