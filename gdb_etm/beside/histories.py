@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from typing import Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.beside.replays import make_replay
@@ -45,6 +45,8 @@ class Histories:
         self._debugger = OfflineDebugger(files)
         self._session = DebugSession(self._debugger)
         self._files = list(files)
+        # What GDB knows of the kernel's control blocks.
+        self.constants: Dict[str, int] = {}
         # The program.
         self.images = tuple(image for name in files for image in load_elf(name))
 
@@ -79,7 +81,9 @@ class Histories:
         gc.collect()
         decoded = self._session.shown()
         anchored = decoded.anchored._replace(end=_HaltAnchor(halt, decoded.anchored.end))
-        replay = make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)
+        replay = make_replay(
+            decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END, self.constants.get
+        )
         replay.past.rely(reliance)
         return replay
 
@@ -264,6 +268,7 @@ class PluginSource:
         if self._histories is None or list(handed.files) != self._files:
             self._files, self._histories = list(handed.files), Histories(handed.files)
         self._histories.configure(handed.settings)
+        self._histories.constants = handed.constants
         self._histories.add(handed.capture, handed.anchored, handed.unseen, handed.follows_untouched)
         self._has_capture = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Optional, Sequence
 
 from gdb_etm.errors import CaptureError
@@ -18,9 +19,12 @@ from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
+from gdb_etm.replay.threads import PastThreads
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.kernels import Constant
 from gdb_etm.session.recovery_inputs import halted_states, rules_of
+from gdb_etm.session.threads import NamedThreads
 from gdb_etm.views.text import end_text
 
 # From GDB 16 on GDB goes on to say that further execution will be.
@@ -34,6 +38,7 @@ def make_replay(
     anchored: Anchored,
     layout: Optional[RegisterLayout] = None,
     finish: str = CAPTURE_ENDS,
+    constant: Constant = lambda expression: None,
 ) -> Replay:
     """Make a history one that GDB can be answered from.
 
@@ -43,6 +48,7 @@ def make_replay(
     :param anchored: What is known of the core before and after.
     :param layout: The core's registers; None takes those of its profile.
     :param finish: What comes after the last instruction, as a line of text.
+    :param constant: What GDB knows of addresses and sizes in the program.
     :raises CaptureError: There is nothing to replay, or it is 64-bit code; the registers are a 32-bit core's.
     """
     history = decoded.history
@@ -64,7 +70,12 @@ def make_replay(
     motion = Motion(path, activations, past)
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
-    return Replay(motion, past, layout, end_text(history.end_reason), finish)
+    threads = PastThreads(
+        lambda: decoded.calls(resolve) if decoded.has_calls else None,
+        lru_cache(None)(lambda: NamedThreads(decoded.calls(resolve), ends[1], constant).labels()),
+        past,
+    )
+    return Replay(motion, past, layout, end_text(history.end_reason), finish, threads)
 
 
 def _constants(history: ExecutionHistory, paths: Sequence[str]) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.entries import FrameEntry
@@ -141,6 +141,18 @@ class Threads:
         own = self.entries[thread - 1]
         found = bisect_right([self._rows[at].first for at in own], number) - 1
         return found >= 0 and min(number, self._instructions) <= self.last(own[found])
+
+    def next(self, thread: int, number: int) -> Optional[int]:
+        """Find the first instruction of a thread from ``number`` on."""
+        own = self.entries[thread - 1]
+        found = bisect_left([self._rows[at].first for at in own], number)
+        return self._rows[own[found]].first if found < len(own) else None
+
+    def left(self, thread: int, number: int) -> Optional[int]:
+        """Find the instruction after a thread's last one before ``number``."""
+        own = self.entries[thread - 1]
+        found = bisect_right([self._rows[at].first for at in own], number - 1) - 1
+        return self.last(own[found]) + 1 if found >= 0 else None
 
     def suspended(self, thread: int, number: int) -> Suspension:
         """Find where a thread waits before an instruction of another one.

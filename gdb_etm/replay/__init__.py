@@ -4,6 +4,7 @@
 - ``target.py``: the replay as a target: packets in, replies out; ``console.py``: its texts.
 - ``motion.py``: where the replayed core is, and every way that GDB has it move; ``watching.py``: watchpoints.
 - ``past.py``: registers and memory in the past, from the recovery; ``reliance.py``: what they may rest on.
+- ``threads.py``: the threads that wait at a moment.
 - ``flow.py``, ``stack_walk.py``, ``script.py``, ``effects.py``, ``interruptions.py``, ``stacked.py``: the call stack's
   registers from the flow of control alone, so that GDB has frames where nothing else is known.
 - ``view.py``: one moment as a trace frame, for values that are available only in part.

@@ -9,6 +9,7 @@ from gdb_etm.replay.layout import RegisterLayout
 from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past
 from gdb_etm.replay.reliance import RELIED_ON, reliance_of
+from gdb_etm.replay.threads import PastThreads
 from gdb_etm.replay.watching import Missed
 from gdb_etm.views.text import gap_text, plural
 
@@ -25,6 +26,8 @@ class Replay(NamedTuple):
     begin: str
     # What comes after the newest, as a line of text.
     finish: str
+    # The threads that do not run.
+    threads: Optional[PastThreads] = None
 
 
 def console(text: str) -> bytes:

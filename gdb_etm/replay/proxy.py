@@ -34,6 +34,8 @@ _ASKS_LIVE = re.compile(
     rb"|qXfer:(?!threads:)[a-z-]+:read:"
     rb"|[HT]|!|vMustReplyEmpty|vFile|QPassSignals|QProgramSignals|QThreadEvents|QCatchSyscalls|vCont\?"
 )
+# What the past answers where it has more threads than one.
+_OF_THREADS = re.compile(rb"[HT]")
 _LEAVES = re.compile(rb"D|k|vKill|R|vRun|vAttach")
 _THREAD = re.compile(rb"[T;0-9a-f]thread:([^;]+);")
 _STOP = re.compile(rb"[TSWXN]")
@@ -125,7 +127,7 @@ class Proxy:
             self._pass(data)
         elif data == b"vCont?" and not self._has_actions:
             yield _ACTIONS
-        elif self._target is None or _ASKS_LIVE.match(data):
+        elif self._target is None or _ASKS_LIVE.match(data) and not (_OF_THREADS.match(data) and self._target.others):
             self._pass(data)
         else:
             yield from self._replayed(self._target, data)

@@ -6,8 +6,9 @@ qXfer:features:read; 6, "Running programs backward".
 
 from __future__ import annotations
 
+import html
 import re
-from typing import Callable, Dict, Iterator, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from gdb_etm.replay.console import Replay, console, is_goto, missed_text, monitor, monitor_reply, stop_text, take_goto
 from gdb_etm.replay.motion import Stopped, Why
@@ -24,6 +25,8 @@ _NOTHING = b""
 _SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 _THREADS = ("qfThreadInfo", "qsThreadInfo", "qThreadExtraInfo", "qXfer:threads:read:")
 _RAN = "what ran then"
+# Threads that wait are called by numbers above this one.
+_FIRST = 1 << 20
 # Packets that let the core run.
 _RUNS = re.compile(r"[sc]|b[sc]$|vCont;")
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
@@ -53,6 +56,8 @@ class Target:
         # The position that the next step or run goes to at once.
         self.goal: Optional[int] = None
         self._is_asked_to_stop = False
+        # The thread whose registers GDB asks for; None for the one that runs.
+        self._chosen: Optional[int] = None
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
             "?": self._status,
             "g": self._registers,
@@ -64,8 +69,8 @@ class Target:
             "c": self._continue,
             "b": self._back,
             "v": self._verbose,
-            "H": self._accept,
-            "T": self._accept,
+            "H": self._choose,
+            "T": self._is_there,
             "D": self._accept,
             "q": self._query,
             "G": self._refuse,
@@ -150,7 +155,34 @@ class Target:
             yield console("etm: the stack pointer is not known here: GDB cannot find the caller")
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
-        return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()
+        self._chosen = None
+        thread = self._thread or ("1" if self.others else "")
+        return ("T%02x%s%s" % (signal, more, "thread:%s;" % thread if thread else "")).encode()
+
+    @property
+    def others(self) -> List[int]:
+        """Numbers of the threads that wait."""
+        threads = self.replay.threads
+        return threads.others(self.motion.number) if threads is not None else []
+
+    def _choose(self, text: str) -> Iterator[Reply]:
+        if text[:2] == "Hg":
+            self._chosen = self._thread_of(text[2:])
+        yield b"OK"
+
+    def _is_there(self, text: str) -> Iterator[Reply]:
+        found = self._thread_of(text[1:])
+        yield b"OK" if found is None or found in self.others else _UNKNOWN
+
+    def _thread_of(self, text: str) -> Optional[int]:
+        # By GDB's name of it; None for the one that runs, or any.
+        number = int(text.rpartition(".")[2], 16) - _FIRST
+        return number if number > 0 else None
+
+    def _named(self, thread: int) -> str:
+        # Within the process that the live server has named.
+        process, dot, _ = self._thread.rpartition(".")
+        return "%s%s%x" % (process, dot, _FIRST + thread)
 
     def _registers(self, text: str) -> Iterator[Reply]:
         yield "".join(self._value(register.name, register.bits) for register in self.replay.layout.together).encode()
@@ -160,7 +192,11 @@ class Target:
         yield self._value(register.name, register.bits).encode() if register is not None else _UNKNOWN
 
     def _value(self, name: str, bits: int) -> str:
-        value = self.replay.past.register(self.motion.number, name.lower())
+        threads, number = self.replay.threads, self.motion.number
+        if self._chosen is not None and threads is not None:
+            value = threads.register(self._chosen, number, name.lower())
+        else:
+            value = self.replay.past.register(number, name.lower())
         return "x" * (bits // 4) if value is None else value.to_bytes(bits // 8, "little").hex()
 
     def _memory(self, text: str) -> Iterator[Reply]:
@@ -300,13 +336,24 @@ class Target:
             yield _ANSWERS.get(name, _NOTHING)
 
     def _threads(self, text: str) -> bytes:
-        # The one that ran: where others were is not known, nor which of those of the live target it was.
+        # The one that ran keeps the name that the live target's has, which of those it was is not known.
+        others = self.others
+        found = {self._thread or "1": self._ran(others)}
+        found.update((self._named(one), self._waits(one)) for one in others)
         if text.startswith("qXfer"):
-            xml = '<threads><thread id="%s">%s</thread></threads>' % (self._thread or "1", _RAN)
-            return piece(xml.encode(), *_pair(text.rpartition(":")[2]))
+            xml = "".join('<thread id="%s">%s</thread>' % (name, html.escape(what)) for name, what in found.items())
+            return piece(("<threads>%s</threads>" % xml).encode(), *_pair(text.rpartition(":")[2]))
         if text.startswith("qThreadExtraInfo"):
-            return _RAN.encode().hex().encode()
-        return b"m%s" % (self._thread or "1").encode() if text.startswith("qf") else b"l"
+            return found.get(text.partition(",")[2], _RAN).encode().hex().encode()
+        return b"m%s" % ",".join(found).encode() if text.startswith("qf") else b"l"
+
+    def _ran(self, others: List[int]) -> str:
+        threads = self.replay.threads
+        running = threads.running(self.motion.number) if threads is not None and others else None
+        return _RAN if threads is None or running is None else "%s, %s" % (threads.name(running), _RAN)
+
+    def _waits(self, thread: int) -> str:
+        return "%s, waits" % self.replay.threads.name(thread) if self.replay.threads is not None else _RAN
 
     def _monitor(self, command: str) -> Iterator[Reply]:
         if is_goto(command):

@@ -120,6 +120,20 @@ def find_blocks(constant: Constant, read: Read) -> Optional[KernelBlocks]:
     return None
 
 
+def kernel_constants(constant: Constant) -> Dict[str, int]:
+    """List what :func:`find_blocks` asks for, by expression; nothing without a kernel."""
+    found: Dict[str, int] = {}
+
+    def ask(expression: str) -> Optional[int]:
+        value = constant(expression)
+        if value is not None:
+            found[expression] = value
+        return value
+
+    find_blocks(ask, lambda address, size: bytes(size))
+    return found
+
+
 class _Reader:
     def __init__(self, kernel: _Kernel, constant: Constant, read: Read) -> None:
         self._kernel = kernel

@@ -36,6 +36,8 @@ class HandedOver(NamedTuple):
     follows_untouched: bool
     # Settings that the user has changed, by their names.
     settings: Dict[str, str]
+    # What GDB knows of the kernel's control blocks, by expressions.
+    constants: Dict[str, int]
 
 
 def capture_messages(handed: HandedOver) -> List[Message]:
@@ -64,6 +66,7 @@ def capture_messages(handed: HandedOver) -> List[Message]:
         unseen=handed.unseen,
         follows_untouched=handed.follows_untouched,
         settings=handed.settings,
+        constants=handed.constants,
     )
     return messages
 
@@ -98,6 +101,7 @@ def handed_over(buffer: bytes, memory: Sequence[MemoryImage], message: Message) 
         text_of(message.get("unseen")),
         message.get("follows_untouched") is True,
         settings_from(message),
+        _registers(message.get("constants", {})),
     )
 
 

@@ -17,6 +17,7 @@ from gdb_etm.session.events import EventSet
 from gdb_etm.session.filters import FilterSet
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
+from gdb_etm.session.kernels import kernel_constants
 from gdb_etm.session.messages import HandedOver, shared_settings
 from gdb_etm.session.places import Locations, ReplayPlaces, ReverseExecution
 from gdb_etm.session.progress import Meter
@@ -202,6 +203,7 @@ class DebugSession:
                 unseen,
                 record.follows_untouched,
                 shared_settings(self.settings),
+                kernel_constants(self.debugger.constant),
             )
             connection.hand_over(HandedOver(*handed))
         return record

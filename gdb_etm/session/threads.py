@@ -55,6 +55,10 @@ class NamedThreads:
         others = [other for other in self.threads if other.name == one.name]
         return one.name if len(others) == 1 else "%s (thread %d)" % (one.name, number)
 
+    def labels(self) -> List[str]:
+        """Name all threads, in the order of their numbers."""
+        return [self.label(one.thread.number) for one in self.threads]
+
     def switch(self, switch: ThreadSwitch) -> str:
         """Write a switch of threads."""
         return "switch %s -> %s" % (self.label(switch.before), self.label(switch.thread))

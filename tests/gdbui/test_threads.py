@@ -52,3 +52,17 @@ def test_a_thread_that_is_not_there() -> None:
     output = run_gdb([*START, "etm goto --thread idle last", "etm functions --thread task"])
     words = '"idle" is no thread of this history; there are: 1 Reset_Handler, 2 task, 3 task'
     assert words in output and "several threads are called task: give the number of one, of 2, 3" in output
+
+
+def test_threads_of_the_past_in_gdb() -> None:
+    asked = ["etm goto --thread 2 last", "info threads", "thread 2", "backtrace", "print $sp", "thread 1"]
+    output = run_gdb([*START, *asked, "reverse-stepi", "etm live", "info threads"])
+    there, live = output.split("[Switching to thread 1 (Thread 1)]")
+    rows = [" ".join(line.split()) for line in there.splitlines() if " Thread 1" in line and "(" in line[:40]]
+    assert rows[:3] == [
+        "* 1 Thread 1 (task (thread 2), what ran then) yield () at tasks.c:17",
+        "2 Thread 1048577 (Reset_Handler, waits) 0x00000220 in run () at tasks.c:85",
+        "3 Thread 1048579 (task (thread 3), waits) task () at tasks.c:53",
+    ], there
+    assert "is not available" not in output and "#1  0x000000a0 in Reset_Handler ()" in there
+    assert "Id   Target Id" in live and "waits" not in live and "after instruction 1,893, the last" in live
