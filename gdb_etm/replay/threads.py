@@ -47,7 +47,7 @@ class PastThreads:
         return self._names()[thread - 1]
 
     def running(self, number: int) -> Optional[int]:
-        """Give the number of the thread that executes an instruction, or was interrupted."""
+        """Give the number of the thread of an instruction."""
         calls = self._calls()
         return None if calls is None else calls.threads.at(number)
 
