@@ -12,8 +12,8 @@ From recordings to a history:
 What is seen in it:
 
 - ``reader.py``: follows the flow of control, with ``frames.py`` (who called whom), ``exits.py`` (how code is left),
-  ``switches.py`` (which thread goes on), ``stacks.py`` (a thread's stack, also across gaps) and ``halts.py``;
-  ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of that.
+  ``switches.py`` and ``identities.py`` (which thread goes on), ``stacks.py`` (a thread's stack, also across gaps) and
+  ``halts.py``; ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of that.
 - ``stack.py``: the call stack at a position.
 - ``clock.py``: cycles and timestamps; ``budget.py``: what the bytes are spent on.
 

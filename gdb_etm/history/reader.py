@@ -13,7 +13,7 @@ from gdb_etm.history.frames import Frame, Function, exception_of, interrupted, r
 from gdb_etm.history.halts import goes_on
 from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack
 from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
-from gdb_etm.history.switches import StackSwitches, move_entries
+from gdb_etm.history.switches import StackSwitches
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason, Range
 
@@ -56,7 +56,7 @@ class RangeReader:
         self._next = 1
         self._halt: Optional[int] = None
         self._held: Optional[_Held] = None
-        self._switches = StackSwitches(history.program)
+        self._switches = StackSwitches(history.program, self.rows, self._add_stack)
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
 
@@ -152,8 +152,7 @@ class RangeReader:
     @property
     def alike(self) -> AbstractSet[Tuple[int, int]]:
         """Pairs of stacks, as segments, that are not told apart everywhere."""
-        self._switches.settle()
-        return self._switches.alike
+        return self._switches.alike()
 
     def end(self) -> Frame:
         """Find the activation that goes on where the core was halted."""
@@ -230,12 +229,7 @@ class RangeReader:
         correction = self._switches.arrive(frame, caller, start, function)
         if correction is None:
             return caller
-        chosen = correction.resumed.chosen
-        if chosen is None:
-            self._add_stack(next(iter(correction.frames.values())))
-        else:
-            self._stack = chosen.segment
-        move_entries(self.rows, correction, self._stack)
+        self._stack = correction.segment
         return correction.caller
 
     def _called(self, function: Optional[Function], return_address: Optional[int]) -> Frame:
@@ -259,7 +253,7 @@ class RangeReader:
         if frame.function == function and exception_of(frame) is not None:
             return frame  # to a handler that was interrupted: handlers share one stack
         left = WaitingStack(self._expected, frame, self._stack, self._asked)
-        chosen = self._switches.resume(left, start, function, len(self.rows))
+        chosen = self._switches.resume(left, start, function)
         if chosen is None:
             begun = Frame(0, function, None, None)
             self._add_stack(begun)
@@ -273,9 +267,10 @@ class RangeReader:
         self._frame = frame
         self._add_stack(frame)
 
-    def _add_stack(self, frame: Frame) -> None:
+    def _add_stack(self, frame: Frame) -> int:
         self._stack = len(self.stretches)
         self.stretches.append(HistorySegment(frame, self._before_gap))
+        return self._stack
 
     def _begin(self, move: _Move, address: int) -> None:
         self._move(move.frame)

@@ -77,6 +77,28 @@ def test_callees_of_a_mistaken_stack_are_on_the_other_one() -> None:
     assert outline(p)[-5:] == ["1 to 3", (1, "wait"), (2, "inner"), (1, "wait"), (0, "other")]
 
 
+def test_two_that_were_taken_for_each_other_are_exchanged() -> None:
+    # The second one goes on, and is left again before it returns; then the first one goes on, and returns.
+    p = both_wait().switch(0x402, 0x102).switch(0x104, 0x402).switch(0x408, 0x106)
+    assert outline(p)[-4:] == ["1 to 2", (1, "wait"), "2 to 1", (0, "main")]
+    p.switch(0x108, 0x402).run(0x404, 0, BX_LR).run(0x206, 1)
+    assert outline(p)[-8:] == [
+        *((0, "main"), "1 to 3", (1, "wait"), "3 to 1", (0, "main")),
+        *("1 to 2", (1, "wait"), (0, "task")),
+    ]
+    # The second one waits where it was left last.
+    p.switch(0x208, 0x408).run(0x40A, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-3:] == ["2 to 3", (1, "wait"), (0, "other")]
+    assert not any(one.alike for one in p.calls().threads.threads)
+
+
+def test_of_three_at_one_place_each_return_tells_more() -> None:
+    # Two of them were called by the same function, from different places.
+    p = both_wait().switch(0x402, 0x240).run(0x242, 0, BL).run(0x400, 1).switch(0x402, 0x102)
+    p.switch(0x104, 0x402).run(0x404, 0, BX_LR).run(0x246, 1)
+    assert outline(p)[-3:] == ["1 to 4", (1, "wait"), (0, "task")]
+
+
 def test_one_that_was_left_before_the_history_returns_elsewhere() -> None:
     # At the same place as one that was seen, but called from a place where nobody was.
     p = path().run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402)

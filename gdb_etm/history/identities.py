@@ -1,0 +1,259 @@
+"""Identities of stacks that wait at one address.
+
+One is taken for it, with a doubt; a return to where another one was called shows that it is that one.  What ran
+meanwhile is then the other one's, perhaps of several turns, and perhaps the other way round for the one taken before.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.history.entries import FrameEntry
+from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.stacks import WaitingStack, find_caller, outermost_of
+
+# Stacks remembered; a task that does not come back is forgotten after so many others.
+_WAITING = 64
+# Turns of a stack in doubt that are remembered, and entries of the call history that they may lie back.
+_TURNS = 8
+_FAR = 1 << 14
+
+# Where a return led, and the function there.
+Return = Tuple[int, Optional[Function]]
+
+
+class Correction(NamedTuple):
+    """Another stack goes on than it seemed."""
+
+    # Index of its segment.
+    segment: int
+    # Where the frame that returned goes to.
+    caller: Frame
+
+
+class _Doubt:
+    # A turn of a stack that may be another one's.
+
+    def __init__(self, chosen: WaitingStack, others: Sequence[WaitingStack], row: int) -> None:
+        # As they waited.
+        self.chosen = chosen
+        self.others = list(others)
+        # How many entries there were.
+        self.row = row
+        # The frames of the chosen one that have run since, innermost first, and the returns between them.
+        self.ran = [chosen.frame]
+        self.returns: List[Return] = []
+
+    def take(self, caller: Frame, last: Return) -> None:
+        self.ran.append(caller)
+        self.returns.append(last)
+        self.others = [other for other in self.others if way(other.frame, self.returns) is not None]
+
+
+class _Move(NamedTuple):
+    # Entries since a turn began are another stack's.
+    doubt: _Doubt
+    # The frames there for those that have run.
+    frames: List[Frame]
+    segment: int
+
+
+class Identities:
+    """The stacks that wait, and what is not certain of those that went on.
+
+    :param rows: The entries so far of the call history.
+    :param add: Adds a stack that begins with a frame, and gives the index of its segment.
+    """
+
+    def __init__(self, rows: List[FrameEntry], add: Callable[[Frame], int]) -> None:
+        self._rows = rows
+        self._add = add
+        # Those that were left, the longest ago first.
+        self.waiting: List[WaitingStack] = []
+        # Turns in doubt by segment, oldest first.
+        self._doubts: Dict[int, List[_Doubt]] = {}
+        # The segment of the stack in use, if that has been left before.
+        self._running = -1
+        self._alike: Set[Tuple[int, int]] = set()
+
+    def switch(self, left: WaitingStack, chosen: Optional[WaitingStack], others: Sequence[WaitingStack]) -> None:
+        """Go from a stack to another one.
+
+        :param chosen: None for one that was not seen so far.
+        :param others: Those that it may be as well.
+        """
+        self.leave()
+        if chosen is not None:
+            self.waiting.remove(chosen)
+            self._begin(_Doubt(chosen, others, len(self._rows)))
+        if left.address is not None:
+            self.waiting = [*self.waiting[1 - _WAITING :], left]
+
+    def stay(self, left: WaitingStack) -> None:
+        """Go on with the same stack, though another one may wait at the same place that was not seen."""
+        self.leave()
+        self._begin(_Doubt(left, (), len(self._rows)))
+
+    def _begin(self, doubt: _Doubt) -> None:
+        self._running = doubt.chosen.segment
+        doubts = self._doubts.setdefault(self._running, [])
+        doubts.append(doubt)
+        while len(doubts) > _TURNS or doubts[0].row < len(self._rows) - _FAR:
+            self._settle(doubts.pop(0))
+
+    def leave(self) -> None:
+        """Note that the stack in use is left: what has shown no other stack by now does not later."""
+        doubts = self._doubts.get(self._running)
+        if doubts is not None:
+            self._doubts[self._running] = [doubt for doubt in doubts if doubt.others]
+        self._running = -1
+
+    def _settle(self, doubt: _Doubt) -> None:
+        pairs = ((doubt.chosen.segment, other.segment) for other in doubt.others)
+        self._alike.update(pair for pair in pairs if pair[0] != pair[1])
+
+    def alike(self) -> AbstractSet[Tuple[int, int]]:
+        """List pairs of stacks, as segments, that are not told apart everywhere."""
+        for doubt in chain.from_iterable(self._doubts.values()):
+            self._settle(doubt)
+        return self._alike
+
+    def arrive(self, frame: Frame, caller: Frame, last: Return) -> Optional[Correction]:
+        """Take a return: it may show that another stack goes on.
+
+        :param frame: The frame that returned.
+        :param caller: The frame that it returns to, unless another stack goes on.
+        """
+        doubts = [one for one in self._doubts.get(self._running, ()) if caller.level < one.ran[-1].level]
+        if not doubts:
+            return None
+        if last[0] in caller.set_jumps or find_caller(frame, *last) is caller:
+            for doubt in doubts:
+                doubt.take(caller, last)
+            return None
+        return self._correct(doubts[::-1], last)
+
+    def _correct(self, doubts: List[_Doubt], last: Return) -> Correction:
+        for doubt in doubts:
+            returns = [*doubt.returns, last]
+            for moves in chain(self._replaced(doubt, returns, True), self._exchanged(doubt, returns)):
+                return self._apply(moves, returns)
+        for doubt in doubts:
+            returns = [*doubt.returns, last]
+            for moves in self._replaced(doubt, returns, False):
+                return self._apply(moves, returns)
+        # One that was left before the history, or where it has a gap.
+        doubt = doubts[0]
+        returns = [*doubt.returns, last]
+        first = doubt.ran[0]
+        frames = invented([Frame(first.level, first.function, None, None)], returns)
+        return self._apply([_Move(doubt, frames, self._add(frames[0]))], returns)
+
+    def _replaced(self, doubt: _Doubt, returns: List[Return], whole: bool) -> Iterator[List[_Move]]:
+        # By one that waits still.
+        for other in doubt.others:
+            found = way(other.frame, returns) if other in self.waiting else None
+            if found is not None and found[1] >= whole:
+                self.waiting.remove(other)
+                yield [_Move(doubt, invented(found[0], returns), other.segment)]
+
+    def _exchanged(self, doubt: _Doubt, returns: List[Return]) -> Iterator[List[_Move]]:
+        # With one that was taken for this one before, or since.
+        for segment, found in self._doubts.items():
+            for other in found if segment != self._running else ():
+                if other.chosen not in doubt.others and doubt.chosen not in other.others:
+                    continue
+                mine, its = way(other.chosen.frame, returns), way(doubt.chosen.frame, other.returns)
+                if mine is not None and mine[1] and its is not None:
+                    frames = invented(its[0], other.returns)
+                    yield [_Move(doubt, mine[0], segment), _Move(other, frames, doubt.chosen.segment)]
+
+    def _apply(self, moves: List[_Move], returns: List[Return]) -> Correction:
+        doubt, frames, segment = moves[0]
+        moved = _move_entries(self._rows, moves)
+        if len(moves) == 1:
+            self.waiting.insert(0, doubt.chosen)
+        segments = {one.doubt.chosen.segment: one.segment for one in moves}
+        if len(moves) > 1:
+            for at, one in enumerate(self.waiting):
+                if one.segment in segments:
+                    frame = moved_frame(one.frame, moved)
+                    self.waiting[at] = one._replace(frame=frame, segment=segments[one.segment])
+        # What refers to them is of the time before.
+        changed = {*segments, segment}
+        for key in changed:
+            self._doubts.pop(key, None)
+        for other in chain.from_iterable(self._doubts.values()):
+            other.others = [one for one in other.others if one.segment not in changed]
+        # It may still turn out to be another one.
+        others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
+        following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row)
+        following.ran, following.returns = list(frames), returns
+        self._running = segment
+        self._doubts[segment] = [following]
+        return Correction(segment, frames[-1])
+
+
+def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], bool]]:
+    """Find the frames that some returns go through, and whether all are known.
+
+    :returns: None when one of them leads elsewhere.
+    """
+    frames = [frame]
+    for address, function in returns:
+        caller = find_caller(frames[-1], address, function)
+        if caller is None:
+            outermost = outermost_of(frames[-1])
+            return (frames, False) if outermost.return_address is None and frames[-1].caller() is None else None
+        frames.append(caller)
+    return frames, True
+
+
+def invented(frames: List[Frame], returns: Sequence[Return]) -> List[Frame]:
+    """Add the frames that later returns go to, which the history has not seen called."""
+    frames = list(frames)
+    for address, function in returns[len(frames) - 1 :]:
+        outermost = outermost_of(frames[-1])
+        caller = Frame(outermost.level - 1, function, None, None)
+        outermost.up, outermost.return_address = caller, address
+        frames.append(caller)
+    return frames
+
+
+# Of each frame the one that stands for it, and what was added to its level.
+_Moved = Dict[Frame, Tuple[Frame, int]]
+
+
+def _move_entries(rows: List[FrameEntry], moves: Sequence[_Move]) -> _Moved:
+    # Gives the entries of some turns to other stacks, all at once.
+    segments = {one.doubt.chosen.segment: one for one in moves}
+    moved: _Moved = {
+        frame: (to, to.level - frame.level) for one in moves for frame, to in zip(one.doubt.ran, one.frames)
+    }
+    for at in range(min(one.doubt.row for one in moves), len(rows)):
+        row = rows[at]
+        move = segments.get(row.stretch)
+        if move is not None and at >= move.doubt.row:
+            to = moved_frame(row.frame, moved)
+            rows[at] = row._replace(stretch=move.segment, level=to.level, frame=to)
+    return moved
+
+
+def moved_frame(frame: Frame, moved: _Moved) -> Frame:
+    """Give the frame for one whose stack has changed.
+
+    A callee stays itself; its callers change.
+    """
+    callees: List[Frame] = []
+    at: Optional[Frame] = frame
+    while at is not None and at not in moved:
+        callees.append(at)
+        at = at.up
+    added = 0
+    for callee in reversed(callees):
+        if callee.up is not None and callee.up in moved:
+            callee.up, added = moved[callee.up]
+        callee.level += added
+        moved[callee] = callee, added
+    return moved[frame][0]
