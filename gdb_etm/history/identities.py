@@ -60,7 +60,7 @@ class _Move(NamedTuple):
 
 
 class Identities:
-    """The stacks that wait, and what is not certain of those that went on.
+    """The stacks that wait, and the doubts about those that went on.
 
     :param rows: The entries so far of the call history.
     :param add: Adds a stack that begins with a frame, and gives the index of its segment.
