@@ -22,6 +22,7 @@ from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.errors import ConnectError
 from gdb_etm.sockets.listener import Listener
 
+_MORE_HALTS = 2
 _NO_REPLY = (b"k", b"R")
 # Replies that GDB takes for something else where they say what is wrong: words for data, in reply to a read of memory;
 # and GDB 13 waits for ever for a target whose first stop reply is none.
@@ -78,12 +79,15 @@ class GdbServer:
         self._probe: WatchedProbe = session.probe
         # Clients that pyOCD has still to answer.
         self._asking: Set[Any] = set()
+        # By client: the packet that it waits for the reply to, or the last one.
+        self._asked: Dict[Any, bytes] = {}
         # Not its constructor: that starts a thread which polls the target at once.
         own: Any = GDBServer.__new__(GDBServer)
         self._pyocds_reply = _replace(own, "handle_message", self._reply)
         self._pyocds_detach = _replace(own, "notify_client_detached", self._detach)
         for name in ("_halt_target", "_read_and_process_target_state"):
             _replace(own, name, self._borrowing(getattr(own, name, None)))
+        self._halt = _replace(own, "_halt_target", self._insist_on_halt)
         _replace(own, "_init_remote_commands", lambda: setattr(own, "_command_context", MonitorCommands(session, core)))
         own.__init__(session, core=core.core_number)
         own.listen_socket = WayIn(listener, lambda: own.client_sessions)
@@ -101,6 +105,7 @@ class GdbServer:
 
     def _reply(self, client: Any, msg: bytes) -> Optional[bytes]:
         """Answer one packet of one GDB."""
+        self._asked[client] = msg
         if self._make_between is None:
             return self._ask(client, msg)
         between = self._between.get(client)
@@ -155,7 +160,7 @@ class GdbServer:
         """Answer clients whose threads still wait for the probe."""
         for client in list(self._asking):
             self._asking.remove(client)
-            client.send(self._refusal(b"$"))
+            client.send(self._refusal(self._asked[client]))
             threading.Thread(target=client.run, daemon=True).start()
 
     def _detach(self, client: Any) -> None:
@@ -164,6 +169,7 @@ class GdbServer:
         It may have gone without detaching.
         """
         own = self.pyocds
+        self._asked.pop(client, None)
         between = self._between.pop(client, None)
         if between is not None:
             between.leave()
@@ -178,6 +184,19 @@ class GdbServer:
                 except exceptions.Error:
                     pass  # the probe is gone; nothing can be taken out
             self._pyocds_detach(client)
+
+    def _insist_on_halt(self) -> None:
+        """Ask for a halt again if the probe fails.
+
+        A GDB that comes would be let go without a reason, and Ctrl-C would do nothing.
+        """
+        for _ in range(_MORE_HALTS):
+            try:
+                self._halt()
+                return
+            except exceptions.ProbeError:
+                pass
+        self._halt()
 
     def _borrowing(self, function: Any) -> Callable[..., None]:
         def run(*arguments: Any, **options: Any) -> None:

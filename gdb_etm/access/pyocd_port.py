@@ -34,6 +34,7 @@ class PyocdPort:
     """Aligned 32-bit access through one MEM-AP; safe beside pyOCD's own threads.
 
     :param ap: The access port, of an open pyOCD session.
+    :raises AccessError: The probe does not answer.
     """
 
     def __init__(self, ap: MEM_AP) -> None:
@@ -41,7 +42,10 @@ class PyocdPort:
         self._dp = ap.dp
         self._offset = 0 if ap.ap_version is APVersion.APv1 else MEM_APv2_CONTROL_REG_OFFSET
         # Such a probe (ST-Link) reports a write's fault before the call returns; others post writes.
-        self._writes_complete = ap.dp.probe.get_memory_interface_for_ap(ap.address) is not None
+        try:
+            self._writes_complete = ap.dp.probe.get_memory_interface_for_ap(ap.address) is not None
+        except (exceptions.Error, OSError) as error:
+            raise access_error(error, "open %s" % self.name) from None
 
     @property
     def name(self) -> str:

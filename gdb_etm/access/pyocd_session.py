@@ -27,7 +27,7 @@ from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.gdb_server import Between, GdbServer
 from gdb_etm.access.guards import guard_listeners, without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
-from gdb_etm.access.watched_probe import NonsenseError, WatchedProbe
+from gdb_etm.access.watched_probe import NonsenseError, UsbError, WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
@@ -118,17 +118,19 @@ class PyocdSession:
         # What clients may ask for besides.
         self.operations: Dict[str, Callable[[Message], Message]] = {}
         try:
-            _open(self._session)
-            self._hello = self._describe_ports() if options.dap_only else self._serve(options)
+            # GDB and clients use the probe from other threads.
+            with self.probe.borrowed():
+                _open(self._session)
+                self._hello = self._describe_ports() if options.dap_only else self._serve(options)
             # pyOCD leaves out what it could not read, and goes on.
-            _refuse_nonsense(self.probe)
+            _refuse_failure(self.probe)
         except (exceptions.Error, OSError) as error:
             self.close()
-            _refuse_nonsense(self.probe)
+            _refuse_failure(self.probe)
             raise ConnectError("the target was found, then stopped answering: %s" % error) from None
         except BaseException:
             self.close()
-            _refuse_nonsense(self.probe)
+            _refuse_failure(self.probe)
             raise
 
     def hello(self) -> Hello:
@@ -367,11 +369,17 @@ def _open(session: Session) -> None:
         ) from None
 
 
-def _refuse_nonsense(probe: WatchedProbe) -> None:
+def _refuse_failure(probe: WatchedProbe) -> None:
+    """Refuse what was opened by a probe that failed meanwhile.
+
+    Other errors may be the target's: probes word them as their own.
+    """
     if isinstance(probe.failure, NonsenseError):
         raise ConnectError(
             "the debug probe %s sent nonsense; unplug it and plug it in again (%s)" % (probe.unique_id, probe.failure)
         )
+    if isinstance(probe.failure, UsbError):
+        raise ConnectError("the debug probe %s failed: %s; connect again" % (probe.unique_id, probe.failure))
 
 
 def _serve_gdb(

@@ -29,6 +29,10 @@ class NonsenseError(exceptions.ProbeError):
     """The probe answered, and pyOCD stumbled over the answer."""
 
 
+class UsbError(exceptions.ProbeError):
+    """The system could not reach the probe."""
+
+
 class WatchedProbe:
     """A probe as pyOCD uses it, like pyOCD's own ``SharedDebugProbeProxy``.
 
@@ -201,7 +205,7 @@ def _counted(found: Sequence[int], count: int) -> Sequence[int]:
 
 def _problem(error: Exception) -> exceptions.ProbeError:
     if isinstance(error, OSError):
-        return exceptions.ProbeError(error.strerror or str(error))
+        return UsbError(error.strerror or str(error))
     return NonsenseError("%s: %s" % (type(error).__name__, error))
 
 

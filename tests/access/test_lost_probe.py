@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Callable, Iterator, List
+from typing import Any, Callable, Iterator, List
 
 import pytest
 from pyocd.core import exceptions
@@ -124,6 +124,61 @@ def test_a_hole_in_any_answer_is_told_while_opening() -> None:
             told.append(str(error))
     line = re.compile(r"the debug probe board:m33 sent nonsense; .* \((\d+ of \d+ values|IndexError: .*)\)")
     assert len(told) > 20 and all(map(line.fullmatch, told)), told
+
+
+@pytest.mark.parametrize("board, transfers", [("m33", 3), ("m33", 150), ("m33", 306), ("m7", 199), ("m4", 248)])
+def test_usb_that_fails_while_opening_is_told(board: str, transfers: int) -> None:
+    """pyOCD goes on without registers, or keeps its lock."""
+    options = ("board.elf=%s" % DEMO, "board.faults=usb-error:%d" % transfers)
+    line = "^the debug probe board:%s failed: Input/Output Error; connect again$" % board
+    with pytest.raises(ConnectError, match=line):
+        PyocdSession(SessionOptions(probe="board:%s" % board, options=options, connect_mode="under-reset"))
+
+
+def test_a_halt_that_failed_is_asked_for_again(session: PyocdSession) -> None:
+    session.core_control().run()
+    server: Any = session._server
+    fail_after(session, "usb_error", 1)
+    before = wire_of(session).transfers
+    server.pyocds._halt_target()
+    # The write fails once, and is made again.
+    assert wire_of(session).transfers > before + 1 and wire_of(session)._failed
+    assert session.states() == ["halted"] and session.probe.lost is None
+
+
+def test_a_port_that_is_first_used_when_the_probe_is_lost(session: PyocdSession) -> None:
+    session.probe.lost = "board:m33 is not connected any more"
+    with pytest.raises(AccessError, match="cannot open AHB5?-AP 0: the debug probe no longer answers") as caught:
+        session.port(0)
+    assert caught.value.kind == "lost"
+
+
+def test_the_packet_that_waits_gets_a_reply_that_gdb_understands(session: PyocdSession) -> None:
+    """GDB 13 waits for ever for another reply to these."""
+
+    class Gdb:
+        sent: List[bytes] = []
+
+        def send(self, packet: bytes) -> None:
+            self.sent.append(packet)
+
+        def run(self) -> None:
+            pass
+
+    server: Any = session._server
+    gdb = Gdb()
+    for packet, reply in ((b"$?#3f", b"S05"), (b"$m0,4#fd", b"E01"), (b"$g#67", b"E.the debug probe is lost: gone; ")):
+
+        def lose(client: object, msg: bytes) -> None:
+            session.probe.lost = "gone"
+            server._mourn("gone")
+            server._asking.add(client)  # so that the test's thread returns
+
+        session.probe.lost = None
+        server._pyocds_reply = lose
+        server._reply(gdb, packet)
+        assert len(Gdb.sent) == 1 and Gdb.sent.pop().startswith(b"$" + reply)
+    session.probe.lost = None
 
 
 def test_a_lost_probe_is_refused_to_who_waits_for_it(session: PyocdSession) -> None:
