@@ -134,13 +134,14 @@ class GdbServer:
         reply: Optional[bytes] = None
         if self._probe.lost is None:
             self._asking.add(client)
-            self._probe.failure = None
+            self._probe.failure = self._probe.unanswered = None
             with self._probe.borrowed():
                 reply = self._pyocds_reply(client, msg)
             if client not in self._asking:
                 threading.Event().wait()  # another thread has the client meanwhile
             self._asking.remove(client)
-        is_the_targets = self._probe.failure is None and msg[1:2] not in _INSTEAD
+        is_understood = self._probe.failure is None and self._probe.unanswered is None
+        is_the_targets = is_understood and msg[1:2] not in _INSTEAD
         if self._probe.lost is None and (is_the_targets or reply != self._packet(b"E01")):
             return reply
         return self._refusal(msg)
@@ -151,6 +152,8 @@ class GdbServer:
         if kind in _NO_REPLY:
             return None
         why = "failed: %s" % self._probe.failure
+        if self._probe.failure is None:
+            why = "gets no answer from the target: %s" % self._probe.unanswered
         if self._probe.lost is not None:
             why = 'is lost: %s; try "etm disconnect" and "etm connect"' % self._probe.lost
         text = _UNPRINTABLE.sub("?", "E.the debug probe " + why)

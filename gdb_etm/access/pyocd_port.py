@@ -20,7 +20,7 @@ from pyocd.coresight.ap import (
     MEM_APv2_CONTROL_REG_OFFSET,
 )
 
-from gdb_etm.access.watched_probe import NonsenseError
+from gdb_etm.access.watched_probe import NonsenseError, UsbError
 from gdb_etm.errors import AccessError
 
 # Most words fetched under one hold of the probe's lock; pyOCD's GDB server gets its turn in between.
@@ -154,6 +154,8 @@ def _reason(error: Exception) -> Tuple[str, str]:
         return "lost", "the target no longer answers; check its power and the cable"
     if isinstance(error, NonsenseError):
         return "lost", "the debug probe sent nonsense; unplug it and plug it in again"
+    if isinstance(error, UsbError):
+        return "lost", "the debug probe failed"
     if isinstance(error, (exceptions.ProbeError, OSError)):
         return "lost", "the debug probe no longer answers; is it unplugged?"
     return "fault", "the access failed"

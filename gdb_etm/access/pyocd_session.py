@@ -363,6 +363,8 @@ def _open(session: Session) -> None:
             ) from None
         # pyOCD's own message for a silent target says nothing of what happened; the cause does.
         reason = probe.failure or error.__cause__ or error
+        if str(reason) == _NO_CORES:
+            reason = probe.unanswered or reason
         hint = " (a Cortex-A or Cortex-R is none to pyOCD: try --dap-only)" if str(reason) == _NO_CORES else ""
         raise ConnectError(
             "debug probe %s is there, the target is not: %s%s" % (probe.unique_id, reason, hint)
@@ -374,6 +376,8 @@ def _refuse_failure(probe: WatchedProbe) -> None:
 
     Other errors may be the target's: probes word them as their own.
     """
+    if probe.lost is not None:
+        raise ConnectError("the debug probe is lost: %s" % probe.lost)
     if isinstance(probe.failure, NonsenseError):
         raise ConnectError(
             "the debug probe %s sent nonsense; unplug it and plug it in again (%s)" % (probe.unique_id, probe.failure)

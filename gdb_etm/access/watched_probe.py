@@ -57,6 +57,8 @@ class WatchedProbe:
         self.lost: Optional[str] = None
         # What was wrong with it last, unless somebody has set this to None since.
         self.failure: Optional[exceptions.ProbeError] = None
+        # The last access that the target did not answer in time; None likewise.
+        self.unanswered: Optional[exceptions.TransferTimeoutError] = None
         # Called with the reason when it is lost.
         self.mourners: List[Callable[[str], None]] = []
 
@@ -175,6 +177,8 @@ class WatchedProbe:
 
         Most errors are the target's.
         """
+        if isinstance(error, exceptions.TransferTimeoutError):
+            self.unanswered = error
         if isinstance(error, exceptions.ProbeError):
             self._failures += 1
             self.failure = error

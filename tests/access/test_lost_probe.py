@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 from pyocd.core import exceptions
+from pyocd.gdbserver.gdbserver import GDBClientSession
 
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
@@ -133,6 +134,24 @@ def test_usb_that_fails_while_opening_is_told(board: str, transfers: int) -> Non
     line = "^the debug probe board:%s failed: Input/Output Error; connect again$" % board
     with pytest.raises(ConnectError, match=line):
         PyocdSession(SessionOptions(probe="board:%s" % board, options=options, connect_mode="under-reset"))
+
+
+@pytest.mark.parametrize("accesses", [1, 40])
+def test_a_target_that_does_not_answer_is_told_while_opening(accesses: int) -> None:
+    """pyOCD says that there are no cores."""
+    options = ("board.elf=%s" % DEMO, "board.faults=hang:%d" % accesses)
+    line = "^debug probe board:m33 is there, the target is not: board:m33: the access port answers WAIT$"
+    with pytest.raises(ConnectError, match=line):
+        PyocdSession(SessionOptions(probe="board:m33", options=options))
+
+
+def test_gdb_is_told_of_a_target_that_does_not_answer(session: PyocdSession) -> None:
+    server: Any = session._server
+    wire_of(session).board.dp._faults = Faults(hang=1)
+    client = GDBClientSession(server.pyocds, None, 1)
+    answers = [server._reply(client, b"$%s#00" % packet) for packet in (b"g", b"?", b"m0,4")]
+    assert answers[0].startswith(b"$E.the debug probe gets no answer from the target: board:m33: the access port answ")
+    assert [answer[1:4] for answer in answers[1:]] == [b"S05", b"E01"]
 
 
 def test_a_halt_that_failed_is_asked_for_again(session: PyocdSession) -> None:

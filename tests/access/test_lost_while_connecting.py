@@ -30,7 +30,7 @@ for number in range(%d):
         print("error:", error)
 """
 TOLD = re.compile(
-    r"in|error: (Remote co.*(closed|disconnected).*|Could not .*(the debug probe (is lost|failed): .*|reply 'E?01'))"
+    r"in|error: (Remote co.*(closed|disconnected).*|Could not .*the debug probe (is lost|failed|gets no answer).*)"
 )
 
 

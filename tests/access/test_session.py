@@ -23,7 +23,7 @@ DEMCR = 0xE000EDFC
 S_HALT = 1 << 17
 C_DEBUGEN = 1
 HALT = 0xA05F0003
-FAILURES = ("debug probe board:m33 is there, the target is not: ", "the target was found, then stopped answering: ")
+LOST = "the debug probe is lost: board:m33 is not connected any more"
 
 Open = Callable[..., PyocdSession]
 
@@ -123,6 +123,6 @@ def test_a_probe_pulled_out_at_any_moment_of_opening_is_one_clear_line(tmp_path:
             PyocdSession(SessionOptions(probe="board:m33", options=options)).close()
             opened += 1
         except ConnectError as error:
-            assert str(error).startswith(FAILURES) and "\n" not in str(error)
+            assert str(error) == LOST
             failed += 1
     assert failed and opened

@@ -12,6 +12,8 @@ from tests.gdbui.attacks import check_probe_fault, check_signal
     [
         ("m33", "unplug-after", 2024, False),
         ("m33", "stuck", 40, True),
+        # GDB asks what the target does.
+        ("m33", "stuck", 311, False),
         ("m7", "short-read", 300, True),
         ("m4", "usb-error", 2500, False),
         ("a9", "unplug-after", 30, True),
