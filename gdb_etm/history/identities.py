@@ -196,7 +196,7 @@ class Identities:
 
 
 def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], bool]]:
-    """Find the frames that some returns go through, and whether all are known.
+    """Find the frames that returns go through; tell whether all are known.
 
     :returns: None when one of them leads elsewhere.
     """

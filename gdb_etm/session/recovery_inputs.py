@@ -52,7 +52,7 @@ def recovery_of(
 
 
 def halted_states(anchored: Anchored) -> Tuple[HaltedState, ...]:
-    """Give what is known of the core at the halts within a history."""
+    """Give the core's states at the halts within a history."""
     return tuple(
         HaltedState(number, end.state() if end is not None else None, begin.state() if begin is not None else None)
         for number, end, begin in anchored.halts

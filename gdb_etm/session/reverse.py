@@ -61,7 +61,7 @@ def where(mover: ReverseExecution, walked: Walk) -> Iterator[str]:
 def run_by(
     session: DebugSession, mover: ReverseExecution, walked: Walk, command: str, backward: bool, times: int = 1
 ) -> Iterator[str]:
-    """Have the debugger move by one of its own commands, within the history.
+    """Have the debugger move by a command of its own.
 
     :param times: How often; it stops before where nothing moves any more.
     """

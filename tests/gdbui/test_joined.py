@@ -1,4 +1,4 @@
-"""Real GDB, real pyOCD and the boards' truth: all halts of a connection are one history."""
+"""Real GDB, pyOCD, the boards' truth: all halts are one history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real GDB, real pyOCD and the boards' truth: registers of the past over many halts."""
+"""Real GDB, pyOCD, the boards' truth: registers over many halts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real GDB session: its own commands and the plug-in's, mixed, have one position.
+"""Real GDB session: its commands and the plug-in's have one position.
 
 Over MI as well, as an IDE drives GDB; the debug adapter's test has its part.
 """
