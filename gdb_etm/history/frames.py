@@ -45,6 +45,7 @@ class Frame:
         "set_jumps",
         "is_handling",
         "is_request",
+        "is_first",
     )
 
     def __init__(
@@ -62,6 +63,8 @@ class Frame:
         self.is_handling: bool = up is not None and up.is_handling
         # For an exception: whether the interrupted code may have asked for it.
         self.is_request = False
+        # Whether a thread begins with it, so that it has no caller.
+        self.is_first = False
         self.is_tail_call = False
         # Where calls of ``setjmp`` returned to: the only places that a ``longjmp`` leads to.
         self.set_jumps: Tuple[int, ...] = ()
@@ -146,7 +149,7 @@ def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> 
     while outermost.up is not None:
         called = called or not outermost.is_tail_call
         outermost = outermost.up
-    if called:
+    if called or outermost.is_first:
         return Frame(frame.level - 1, function, None, None)
     caller = Frame(outermost.level - 1, function, None, None)
     outermost.up = caller

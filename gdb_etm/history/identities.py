@@ -205,7 +205,8 @@ def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], 
         caller = find_caller(frames[-1], address, function)
         if caller is None:
             outermost = outermost_of(frames[-1])
-            return (frames, False) if outermost.return_address is None and frames[-1].caller() is None else None
+            is_open = outermost.return_address is None and not outermost.is_first
+            return (frames, False) if is_open and frames[-1].caller() is None else None
         frames.append(caller)
     return frames, True
 

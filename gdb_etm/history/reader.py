@@ -256,6 +256,7 @@ class RangeReader:
         chosen = self._switches.resume(left, start, function)
         if chosen is None:
             begun = Frame(0, function, None, None)
+            begun.is_first = function is not None and function.start == start
             self._add_stack(begun)
             return begun
         self._stack = chosen.segment
