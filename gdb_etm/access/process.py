@@ -6,10 +6,12 @@ Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thr
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, List, Optional, Sequence
+from typing import BinaryIO, Iterator, List, Optional, Sequence
 
 from gdb_etm.access.stream import LineStream
 from gdb_etm.errors import ConnectError
@@ -42,15 +44,16 @@ class ServerProcess:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
         try:
             # In a session of its own: Ctrl-C in GDB's terminal is not for it.
-            self.popen = subprocess.Popen(
-                [python, "-c", _BOOT, _PACKAGE_ROOT, module, "--stdio", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                bufsize=0,
-                env=environment,
-                start_new_session=True,
-            )
+            with _interrupt_blocked():
+                self.popen = subprocess.Popen(
+                    [python, "-c", _BOOT, _PACKAGE_ROOT, module, "--stdio", *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    bufsize=0,
+                    env=environment,
+                    start_new_session=True,
+                )
         except OSError as error:
             self._errors.close()
             raise ConnectError("cannot start %s: %s" % (python, error.strerror)) from None
@@ -81,6 +84,19 @@ class ServerProcess:
             self.popen.kill()
             self.popen.wait()
         self._errors.close()
+
+
+@contextmanager
+def _interrupt_blocked() -> Iterator[None]:
+    # A process begins with its parent's mask: Python would end by an interrupt before it can ignore it.
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def server_arguments(

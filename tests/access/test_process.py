@@ -17,8 +17,8 @@ import pytest
 
 from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.process import server_arguments
-from gdb_etm.access.wire import MAX_LINE, MAX_WORDS, NO_CORE
+from gdb_etm.access.process import SERVER, ServerProcess, server_arguments
+from gdb_etm.access.wire import MAX_LINE, MAX_WORDS, NO_CORE, Message
 from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (
     CPUID,
@@ -389,3 +389,22 @@ def test_waiting_for_the_hello_is_bounded_and_tells_that_it_waits(tmp_path: Path
     with pytest.raises(ConnectError, match="did not open the target in . s: slow probe"):
         start(str(sleeper), [], seconds=1.5, progress=waited.append)
     assert waited
+
+
+def test_an_interrupt_does_not_end_a_process_that_begins(forever: Path) -> None:
+    """Signals from its first instruction to its first line."""
+    arguments = server_arguments(probe="board:m33", options=["board.elf=%s" % forever])
+    process = ServerProcess(sys.executable, arguments, SERVER)
+    stream = process.stream()
+    sent = 0
+    message: Message = {}
+    while not message:
+        os.kill(process.popen.pid, signal.SIGINT)
+        sent += 1
+        try:
+            message = stream.receive(0.01)
+        except TimeoutError:
+            continue
+    stream.close()
+    process.end(PATIENCE)
+    assert "hello" in message and sent > 1
