@@ -1,7 +1,8 @@
 """The commands, declared as data and free of GDB.
 
 - ``declare.py``: what a command, an argument and a setting are; ``parse.py``: words to values.
-- ``registry.py``: all commands and settings; ``guide.py``: the page of each; ``overview.py``: plain ``etm``.
+- ``registry.py``: all commands, their abbreviations and settings; ``guide.py``: the page of each; ``overview.py``:
+  plain ``etm``.
 - One file a command, or a few that belong together: ``connect.py``, ``trace.py``, ``captures.py``, ``history.py``,
   ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``filter.py``,
   ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``.

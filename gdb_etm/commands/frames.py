@@ -1,4 +1,4 @@
-"""``etm where``, ``etm backtrace``, ``etm list``: the cursor's surroundings."""
+"""``etm where``, ``etm backtrace``, ``etm list``, ``etm frame``: the cursor's surroundings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
+LEVEL = Argument("LEVEL", count, "its number in the backtrace; the selected frame when absent")
 LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")
 
 _LISTED = 10
@@ -61,6 +62,20 @@ def run_list(session: DebugSession, values: Values) -> Iterable[str]:
     return walk(session).source(_LISTED)
 
 
+def run_frame(session: DebugSession, values: Values) -> Iterable[str]:
+    """Select a frame by its level."""
+    walked, mover = walk(session), shared(session)
+    level = values.get(LEVEL)
+    if mover is not None:
+        mover.execute("frame" if level is None else "frame %d" % level)
+        return ()
+    if level is None:
+        return walked.select(walked.cursor.selected)
+    if level >= len(walked.cursor.stack()):
+        raise CommandError("No frame at level %d." % level)
+    return walked.select(level)
+
+
 def _select(by: int) -> Callable[[DebugSession, Values], Iterable[str]]:
     def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked, mover = walk(session), shared(session)
@@ -103,6 +118,13 @@ FRAME_COMMANDS = (
         "List source around the position; typed again, the lines after.",
         run_list,
         examples=(("list", "ten lines"),),
+    ),
+    Command(
+        "frame",
+        "Select a frame by its number in the backtrace, and print it.",
+        run_frame,
+        arguments=(LEVEL,),
+        examples=(("frame 2", "the caller of the caller"), ("frame", "the selected one")),
     ),
     Command(
         "up", "Select the frame that called this one.", _select(1), "", (LEVELS,), {}, (("up", "for list and finish"),)

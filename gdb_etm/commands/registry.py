@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Dict, Tuple
 
 from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
@@ -25,7 +25,7 @@ from gdb_etm.commands.values import INFO, PRINT, X
 from gdb_etm.commands.why import WHY, WRITES
 from gdb_etm.errors import CommandError
 
-__all__ = ["COMMANDS", "SETTINGS", "command_named"]
+__all__ = ["ABBREVIATIONS", "COMMANDS", "SETTINGS", "command_named"]
 
 COMMANDS: Tuple[Command, ...] = (
     CONNECT,
@@ -62,13 +62,34 @@ COMMANDS: Tuple[Command, ...] = (
     *MOVE_COMMANDS,
 )
 
+# GDB's abbreviations of its commands of the same name, where other commands begin alike or the name does not begin so.
+ABBREVIATIONS: Dict[str, str] = {
+    "bt": "backtrace",
+    "c": "continue",
+    "dow": "down",
+    "f": "frame",
+    "fg": "continue",
+    "fin": "finish",
+    "inspect": "print",
+    "l": "list",
+    "n": "next",
+    "p": "print",
+    "rc": "reverse-continue",
+    "rn": "reverse-next",
+    "rs": "reverse-step",
+    "rsi": "reverse-stepi",
+    "s": "step",
+    "si": "stepi",
+    "u": "until",
+}
+
 
 def command_named(name: str) -> Command:
-    """Find a command by its name.
+    """Find a command by its name, or by an abbreviation.
 
     :raises CommandError: There is none of that name.
     """
     for command in COMMANDS:
-        if command.name == name:
+        if command.name == ABBREVIATIONS.get(name, name):
             return command
     raise CommandError('"%s" is no command; there are: %s' % (name, ", ".join(one.name for one in COMMANDS)))

@@ -1,6 +1,6 @@
 """The only room that imports ``gdb``: commands, events, and GDB as debugger.
 
-- ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.
+- ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.  ``command_line.py``: whether GDB begins quietly.
 - ``adapter.py``: declared commands and settings as GDB's own; ``debug_adapter.py``: requests of a debug adapter.
 - ``events.py``: GDB's events, passed on to the session.
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what

@@ -10,6 +10,7 @@ import gdb
 from gdb_etm.commands.declare import Command, Setting, help_text
 from gdb_etm.commands.overview import INTRODUCTION, overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
+from gdb_etm.commands.registry import ABBREVIATIONS
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
 from gdb_etm.session.disconnecting import error_text, settle
@@ -95,10 +96,13 @@ def _lines_typed() -> int:
 
 
 def register_commands(session: DebugSession, commands: Sequence[Command]) -> None:
-    """Make declared commands GDB's ``etm NAME``."""
+    """Make declared commands GDB's ``etm NAME``, and give them GDB's abbreviations."""
     typed = _TypedCommands()
     for command in commands:
         _GdbCommand(session, command, typed)
+    for short, name in ABBREVIATIONS.items():
+        # As an abbreviation it is not offered by completion.
+        gdb.execute("alias -a %s %s = %s %s" % (_PREFIX, short, _PREFIX, name), False, True)
 
 
 def register_settings(session: DebugSession, settings: Sequence[Setting]) -> None:

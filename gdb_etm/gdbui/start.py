@@ -8,9 +8,11 @@ from typing import Optional
 
 import gdb
 
+from gdb_etm import __version__
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.gdbui import debug_adapter
 from gdb_etm.gdbui.adapter import PrefixCommand, register_commands, register_settings
+from gdb_etm.gdbui.command_line import is_quiet
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import GdbEvents
 from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
@@ -18,6 +20,8 @@ from gdb_etm.gdbui.reverse import GdbReverse
 from gdb_etm.gdbui.unwinder import register as register_unwinder
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
+
+_GREETING = 'gdb_etm %s: "etm connect" connects to a chip with a trace unit, "help etm" says more.'
 
 _session: Optional[DebugSession] = None
 
@@ -41,6 +45,12 @@ def start() -> DebugSession:
     debug_adapter.extend()
     _session = session
     return session
+
+
+def greet() -> None:
+    """Say what to type first, unless GDB was started with ``-q``."""
+    if not is_quiet():
+        gdb.write(_GREETING % __version__ + "\n")
 
 
 def _wait(seconds: float) -> None:
