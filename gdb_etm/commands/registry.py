@@ -24,8 +24,9 @@ from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
 from gdb_etm.commands.why import WHY, WRITES
 from gdb_etm.errors import CommandError
+from gdb_etm.views.styles import Styler, style_call, style_frame, style_instruction
 
-__all__ = ["ABBREVIATIONS", "COMMANDS", "SETTINGS", "command_named"]
+__all__ = ["ABBREVIATIONS", "COMMANDS", "SETTINGS", "STYLERS", "command_named"]
 
 COMMANDS: Tuple[Command, ...] = (
     CONNECT,
@@ -81,6 +82,13 @@ ABBREVIATIONS: Dict[str, str] = {
     "s": "step",
     "si": "stepi",
     "u": "until",
+}
+
+# How the lines of a command are styled; those of others stay plain.
+STYLERS: Dict[str, Styler] = {
+    HISTORY.name: style_instruction,
+    FUNCTIONS.name: style_call,
+    **{command.name: style_frame for command in (*FRAME_COMMANDS, *MOVE_COMMANDS)},
 }
 
 

@@ -1,7 +1,8 @@
 """The only room that imports ``gdb``: commands, events, and GDB as debugger.
 
 - ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.  ``command_line.py``: whether GDB begins quietly.
-- ``adapter.py``: declared commands and settings as GDB's own; ``debug_adapter.py``: requests of a debug adapter.
+- ``adapter.py``: declared commands and settings as GDB's own; ``debug_adapter.py``: requests of a debug adapter;
+  ``styles.py``: GDB's styles.
 - ``events.py``: GDB's events, passed on to the session.
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what
   runs and halts the core for scripts.

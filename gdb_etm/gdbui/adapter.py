@@ -10,9 +10,10 @@ import gdb
 from gdb_etm.commands.declare import Command, Setting, help_text
 from gdb_etm.commands.overview import INTRODUCTION, overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
-from gdb_etm.commands.registry import ABBREVIATIONS
+from gdb_etm.commands.registry import ABBREVIATIONS, STYLERS
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
+from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.disconnecting import error_text, settle
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.settings import keep_setting
@@ -60,7 +61,13 @@ class _GdbCommand(gdb.Command):
         def run() -> Iterable[str]:
             values = parse(command, words_of(command, text))
             values.goes_on = goes_on
-            return command.run(self.__session, values)
+            lines = command.run(self.__session, values)
+            styler = STYLERS.get(command.name)
+            # To a script, which takes the text, and to a file there are no styles.
+            if styler is None or not from_tty or not GdbStyles.are_on():
+                return lines
+            styles = GdbStyles()
+            return (styler(line, styles.paint) for line in lines)
 
         _show(self.__session, run)
 

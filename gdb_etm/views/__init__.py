@@ -4,5 +4,5 @@
 - ``values.py``: registers and memory of the past, with what they rest on.
 - ``packets.py``, ``elements.py``: a trace stream.
 - ``captures.py``, ``threads.py``, ``budget.py``, ``filters.py``, ``events.py``, ``registers.py``: what commands list.
-- ``text.py``: words and columns that several of these share.
+- ``text.py``: words and columns that several of these share; ``styles.py``: the parts of lines that have a style.
 """
