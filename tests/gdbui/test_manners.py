@@ -20,7 +20,17 @@ GREETING = 'gdb_etm %s: "etm connect" connects to a chip with a trace unit, "hel
 def _begun(options: Sequence[str], home: Path) -> List[str]:
     # What GDB prints that reads the script and ends.
     done = subprocess.run(
-        [gdb_program(), "-nx", *options, "-ex", "source %s" % SCRIPT, "-ex", "quit"],
+        [
+            gdb_program(),
+            "-nx",
+            "-eiex",
+            "set startup-quietly off",
+            *options,
+            "-ex",
+            "source %s" % SCRIPT,
+            "-ex",
+            "quit",
+        ],
         cwd=str(ROOT),
         env=dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb", HOME=str(home)),
         stdin=subprocess.DEVNULL,
