@@ -10,11 +10,12 @@ from gdb_etm.commands.threads import THREAD, TRACE_ID, functions_of
 from gdb_etm.program.image import Program
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.inlined import with_inlined
 from gdb_etm.session.listing import event_rows, function_rows, history_rows, traced_data, with_switches
 from gdb_etm.session.past import position
 from gdb_etm.session.ranges import NumberRange, check, window
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.history import function_lines, instruction_lines
+from gdb_etm.views.history import FunctionRow, function_lines, instruction_lines
 from gdb_etm.views.text import end_text, plural
 
 _Row = TypeVar("_Row")
@@ -74,9 +75,7 @@ def run_functions(session: DebugSession, values: Values) -> Iterable[str]:
     if shown.first == 1:
         yield end_text(decoded.history.end_reason)
     rows = function_rows(session.debugger, decoded, shown, "l" in values.modifiers)
-    calls_too, numbers = "c" in values.modifiers, "i" in values.modifiers
-    cursor = _within(shown, place)
-    yield from _in_batches(rows, lambda batch: function_lines(batch, calls_too, numbers, cursor))
+    yield from _call_lines(session, values, decoded, rows, _within(shown, place))
     decoded.functions_shown = shown
 
 
@@ -106,7 +105,16 @@ def _functions_of(
 ) -> Iterator[str]:
     chosen = decoded.threads(session.debugger).choose(thread)
     found = functions_of(session, decoded, chosen, text, limit, "l" in values.modifiers)
-    yield from _in_batches(found, lambda batch: function_lines(batch, "c" in values.modifiers, "i" in values.modifiers))
+    yield from _call_lines(session, values, decoded, found, None)
+
+
+def _call_lines(
+    session: DebugSession, values: Values, decoded: Decoded, rows: Iterator[FunctionRow], cursor: Optional[int]
+) -> Iterator[str]:
+    calls, numbers = "c" in values.modifiers, "i" in values.modifiers
+    if "n" in values.modifiers:
+        rows = with_inlined(session.places, decoded.history, rows)
+    yield from _in_batches(rows, lambda batch: function_lines(batch, calls, numbers, cursor))
 
 
 def _in_batches(rows: Iterator[_Row], write: Callable[[List[_Row]], Iterable[str]]) -> Iterator[str]:
@@ -221,6 +229,7 @@ FUNCTIONS = Command(
         "i": "with the numbers of the first and last instruction",
         "l": "with the source file and lines",
         "c": "indented by call depth",
+        "n": "with the names of inlined functions that ran in it",
     },
     examples=(
         ("functions /c -20", "the last twenty, indented"),

@@ -19,8 +19,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``walk.py``: the cursor in a history; ``reverse.py``: the debugger's own reverse execution, which moves it;
   ``recovered.py``: the recovery of its registers and memory, from what ``recovery_inputs.py`` finds; ``past.py`` makes
   both for a history and keeps them; ``background.py`` works on while the prompt is free.
-- ``listing.py``: the rows of instruction and function listings; ``threads.py``: threads by name, for which
-  ``kernels.py`` reads control blocks.
+- ``listing.py``: the rows of instruction and function listings; ``inlined.py``: functions inlined into others;
+  ``threads.py``: threads by name, for which ``kernels.py`` reads control blocks.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and

@@ -264,6 +264,8 @@ class FunctionRow(NamedTuple):
     last_line: int
     # More about an exception, such as where it came from; may be empty.
     note: str = ""
+    # The functions inlined into a segment that ran.
+    inlined: Tuple[str, ...] = ()
 
 
 def function_lines(
@@ -306,6 +308,8 @@ def _function_cells(row: FunctionRow, calls: bool, instructions: bool) -> List[s
         line.append("inst %d,%d" % (entry.first, entry.last))
     if row.path:
         line.append("at %s:%d,%d" % (row.path, row.first_line, row.last_line))
+    if row.inlined:
+        line.append("inlined: " + ", ".join(row.inlined))
     return line
 
 

@@ -22,7 +22,7 @@ _SOURCE = re.compile(_MARK + r"(?P<filename>[^\s:][^:]*):[0-9]+(?: |$)")
 _NOTE = re.compile(r" *(?P<metadata>\[.*\])$")
 _CALL = re.compile(
     _MARK + r"[0-9]+ {3,}(?P<function>[^ <?].*?)(?: {3,}inst [0-9]+,[0-9]+)?"
-    r"(?: {3,}at (?P<filename>.+):[0-9]+,[0-9]+)?$"
+    r"(?: {3,}at (?P<filename>.+):[0-9]+,[0-9]+)?(?: {3,}inlined: .*)?$"
 )
 _FRAME = re.compile(
     r"(?:Breakpoint [0-9]+, |[A-Z][a-z ]+ (?=#))?(?:#[0-9]+ +)?(?:(?P<address>0x[0-9a-f]+) in )?"

@@ -61,6 +61,8 @@ def test_pages_go_on_and_back(session: DebugSession) -> None:
     assert numbers("packets 7,+3") == [7, 8, 9]
     assert numbers("packets") == list(range(10, 20))
     assert numbers("functions 5") == list(range(5, 15))
+    with pytest.raises(CommandError, match="inlined functions need a debugger's symbols"):
+        run(session, "functions /n 5")
     session.settings["history-size"] = "unlimited"
     assert len(numbers("history 100")) == 18878 - 99
 

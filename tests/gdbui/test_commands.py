@@ -60,7 +60,7 @@ def test_completion_of_commands() -> None:
         ("etm load %s/.c" % SCRIPT.parents[1], ["etm load %s/.ci/run" % SCRIPT.parents[1]]),
         ("etm load x --elf %s" % SCRIPT, ["etm load x --elf %s" % SCRIPT]),
         ("etm history /", ["etm history /%s" % letter for letter in "dfmrst"]),
-        ("etm functions /ci", ["etm functions /cil"]),
+        ("etm functions /ci", ["etm functions /cil", "etm functions /cin"]),
         ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
         ("show etm h", ["show etm history-limit", "show etm history-size"]),
         ("set etm context i", ["set etm context id"]),

@@ -43,6 +43,7 @@ def test_branch_targets() -> None:
         ("43      dispatch", "43      F{dispatch}"),
         ("=> 43      dispatch   inst 5,9   at rx.c:51,57", "=> 43      F{dispatch}   inst 5,9   at P{rx.c}:51,57"),
         ("44   f     inst 5,9", "44   F{f}     inst 5,9"),
+        ("44   f     inst 5,9   inlined: g, h", "44   F{f}     inst 5,9   inlined: g, h"),
         ("45        <SysTick, exception 15>", "45        <SysTick, exception 15>"),
         ("46   ?? at 0x00000188", "46   ?? at 0x00000188"),
         ("     [halt in put (breakpoint 1)]", "     M{[halt in put (breakpoint 1)]}"),
