@@ -12,7 +12,6 @@ from gdb_etm.history.entries import Resolver
 from gdb_etm.history.path import Path
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program, load_constants
-from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.replay.console import Replay
@@ -23,7 +22,7 @@ from gdb_etm.replay.threads import PastThreads
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.kernels import Constant
-from gdb_etm.session.recovery_inputs import halted_states, rules_of
+from gdb_etm.session.recovery_inputs import halted_states, has_a64, rules_of
 from gdb_etm.session.threads import NamedThreads
 from gdb_etm.views.text import end_text
 
@@ -54,7 +53,7 @@ def make_replay(
     history = decoded.history
     if not len(history):
         raise CaptureError('the history holds no instructions; "etm history" shows why')
-    if _has_a64(history):
+    if has_a64(history):
         raise CaptureError('64-bit code cannot be replayed; "etm history" and "gdb-etm history" show it')
     path = Path(history)
     if anchored.end is not None and anchored.end.pc is not None:
@@ -83,12 +82,6 @@ def _constants(history: ExecutionHistory, paths: Sequence[str]) -> Program:
     images = [image for path in paths for image in load_constants(path)]
     own = [image._replace(data=history.program.read(image.address, len(image.data))) for image in images]
     return Program([*own, *images])
-
-
-def _has_a64(history: ExecutionHistory) -> bool:
-    # Few distinct runs make up a long history.
-    runs = map(history.run, set(history.order))
-    return any(executed.isa is Isa.A64 for run in runs for leg in run.legs for executed in leg.ranges)
 
 
 def _thread_code(history: ExecutionHistory) -> Optional[int]:

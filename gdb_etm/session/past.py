@@ -12,7 +12,7 @@ from gdb_etm.session.anchor import ram_in_use
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
-from gdb_etm.session.recovery_inputs import recovery_of
+from gdb_etm.session.recovery_inputs import has_a64, recovery_of
 from gdb_etm.session.reverse import follow, shared
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Walk
@@ -79,6 +79,8 @@ def recovered(session: DebugSession, decoded: Decoded) -> Recovered:
     asked = reliance, files
     known = decoded.recovered
     if known is None or known.asked != asked:
+        if has_a64(decoded.history):
+            raise CommandError("values of the past are worked out for 32-bit cores only")
         session.background.stop()
         watch = Watch(session.background)
         recovery = recovery_of(decoded, files, reliance, watch)

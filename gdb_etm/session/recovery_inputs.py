@@ -12,6 +12,7 @@ from gdb_etm.errors import ImageError
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.cfi import CallFrames, load_frames
 from gdb_etm.program.image import Program, load_constants
+from gdb_etm.program.isa import Isa
 from gdb_etm.program.objects import Objects, load_objects
 from gdb_etm.program.ram import Piece, load_writable, regions
 from gdb_etm.protocols.profile import is_m_profile
@@ -49,6 +50,13 @@ def recovery_of(
         halts=halted_states(anchored),
         progress=progress,
     )
+
+
+def has_a64(history: ExecutionHistory) -> bool:
+    """Check for 64-bit code, whose values are not worked out."""
+    # Few distinct runs make up a long history.
+    runs = map(history.run, set(history.order))
+    return any(executed.isa is Isa.A64 for run in runs for leg in run.legs for executed in leg.ranges)
 
 
 def halted_states(anchored: Anchored) -> Tuple[HaltedState, ...]:

@@ -15,6 +15,7 @@ from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CaptureError, CommandError, EtmError, SnapshotError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.captures import KEPT
+from gdb_etm.session.past import recovered
 from gdb_etm.session.session import DebugSession
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
@@ -187,3 +188,10 @@ def test_one_trace_id_is_decoded_alone(session: DebugSession) -> None:
         session.decode(record, 0x42)
     assert record.is_decoded and session.decode(record, 0x15) is one
     assert session.decode(record) is session.decode(record, 0x10)
+
+
+def test_values_of_64_bit_code_are_refused_in_a_line() -> None:
+    session = DebugSession(OfflineDebugger())
+    session.add(read_snapshot(capture_folder("bugfix-exact-match"))[0], "loaded", is_live=False)
+    with pytest.raises(CommandError, match="for 32-bit cores only"):
+        recovered(session, session.shown())
