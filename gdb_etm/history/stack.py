@@ -39,7 +39,17 @@ class StackLevel(NamedTuple):
 
 def stack(path: Path, activations: Activations, places: SymbolTables, position: Position) -> List[StackLevel]:
     """List the frames at a position, innermost first."""
-    return stack_of(path, places, activations.frame(position.number), path.address(position.number), position.hidden)
+    innermost_frame = activations.frame(position.number)
+    levels = stack_of(path, places, innermost_frame, path.address(position.number), position.hidden)
+    return [level._replace(called_before=False) if _begins(path, activations, level) else level for level in levels]
+
+
+def _begins(path: Path, activations: Activations, level: StackLevel) -> bool:
+    # Whether a function that nobody called began within the history, as a thread's does.
+    if not level.called_before or level.frame.function is None:
+        return False
+    first = activations.beginning(level.frame)
+    return first is not None and 1 < first <= path.length and path.address(first) == level.frame.function.start
 
 
 def stack_of(
