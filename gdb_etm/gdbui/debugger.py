@@ -324,7 +324,7 @@ def _is_other(program: str, path: str) -> bool:
 def _pointer(address: int) -> str:
     pointer = gdb.lookup_type("void").pointer()
     fits = address < 1 << 8 * pointer.sizeof
-    found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a")) if fits else None
+    found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a", raw=True)) if fits else None
     return found.group(1) if found is not None else ""
 
 

@@ -9,6 +9,7 @@ import gdb
 
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.places import GdbPlaces, publish
 from gdb_etm.session.disconnecting import check_connection_end, error_text, leave, settle
 from gdb_etm.session.session import DebugSession
@@ -41,18 +42,18 @@ class GdbEvents:
 
     def connect(self) -> None:
         """Connect the handlers to GDB's events."""
-        gdb.events.stop.connect(self._on_stop)
-        gdb.events.cont.connect(self._on_cont)
+        gdb.events.stop.connect(guarded(self._on_stop, _tell_interrupted))
+        gdb.events.cont.connect(guarded(self._on_cont, self._on_cont_interrupted))
         gdb.events.memory_changed.connect(self._on_memory_changed)
         gdb.events.register_changed.connect(self._on_registers_changed)
         gdb.events.inferior_call.connect(self._on_registers_changed)
         gdb.events.exited.connect(self._on_exited)
-        gdb.events.before_prompt.connect(self._on_prompt)
+        gdb.events.before_prompt.connect(partial(guarded(self._on_prompt, _tell_interrupted), None))
         gdb.events.new_objfile.connect(self._on_symbols)
         gdb.events.clear_objfiles.connect(self._on_symbols)
         # GDB before 12 reports a connection's end as the program's.
         ends = getattr(gdb.events, "connection_removed", gdb.events.exited)
-        ends.connect(self._on_connection_end)
+        ends.connect(guarded(self._on_connection_end, _tell_interrupted))
         if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
@@ -62,7 +63,12 @@ class GdbEvents:
 
     def _on_cont(self, event: Any) -> None:
         # The event comes before GDB lets the target go, which it does whatever happens here.
-        self._has_reported = not self._report(DebugSession.on_resume, interrupted=_interrupt_soon)
+        self._has_reported = not self._report(DebugSession.on_resume)
+
+    def _on_cont_interrupted(self) -> None:
+        # The user wants the program to stop; what was not noted is noted now.
+        _interrupt_soon()
+        self._report(DebugSession.on_resume)
 
     def _on_memory_changed(self, event: Any) -> None:
         with self._session.background.held():
@@ -82,7 +88,7 @@ class GdbEvents:
         if not has_reported:
             self._report(check_connection_end)
 
-    def _on_prompt(self) -> None:
+    def _on_prompt(self, nothing: None) -> None:
         self._session.background.is_attended = True
         self._report(settle)
         self._report(_refresh)
@@ -90,9 +96,7 @@ class GdbEvents:
     def _on_exiting(self, event: Any) -> None:
         self._report(leave)
 
-    def _report(
-        self, react: Callable[[DebugSession], Optional[Iterable[str]]], interrupted: Optional[Callable[[], None]] = None
-    ) -> bool:
+    def _report(self, react: Callable[[DebugSession], Optional[Iterable[str]]]) -> bool:
         # Nobody waits for an event's outcome, so an error is a line of its own; GDB goes on.
         try:
             with self._session.background.held():
@@ -101,11 +105,6 @@ class GdbEvents:
             return True
         except EtmError as error:
             gdb.write("etm: %s\n" % error_text(self._session, error), gdb.STDERR)
-        except KeyboardInterrupt:
-            if interrupted is not None:
-                interrupted()
-            else:
-                gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
         return False
 
     def _on_symbols(self, event: Any) -> None:
@@ -121,6 +120,10 @@ def _halted_by(event: Any) -> str:
     if isinstance(event, gdb.SignalEvent):
         return "interrupted" if event.stop_signal == "SIGINT" else str(event.stop_signal)
     return ""
+
+
+def _tell_interrupted() -> None:
+    gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
 
 
 def _refresh(session: DebugSession) -> None:

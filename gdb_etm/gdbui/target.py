@@ -37,8 +37,8 @@ def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
     found = {}
     for name in names:
         try:
-            # The bits, whatever the type is: flags, a pointer, a float.
-            found[name] = int(frame.read_register(name).format_string(format="x"), 16) & 0xFFFFFFFF
+            # The bits, whatever the type is: flags, a pointer, a float.  A printer in Python would swallow Ctrl-C.
+            found[name] = int(frame.read_register(name).format_string(format="x", raw=True), 16) & 0xFFFFFFFF
         except (ValueError, gdb.error):
             continue  # there is no such register, or it is not available
     return found
