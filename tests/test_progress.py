@@ -112,8 +112,8 @@ def test_gdb_shows_it_and_ctrl_c_ends_it(gdb: Terminal, big: str) -> None:
 
 def test_gdb_takes_the_line_away_and_gives_it_to_no_caller(gdb: Terminal) -> None:
     ask(gdb, "python " + AT_ONCE)
-    ask(gdb, "etm load " + capture_folder("juno_r1_1"))
     for command in ("etm history 1,2", "etm functions 1,2", "etm packets 1,2"):
+        ask(gdb, "etm load " + capture_folder("juno_r1_1"))
         begun = len(gdb.seen)
         lines = ask(gdb, command)
         assert "% (Ctrl-C ends it)\r" in gdb.seen[begun:]

@@ -24,7 +24,8 @@ class GdbStyles:
     @staticmethod
     def are_on() -> bool:
         """Whether GDB styles what it prints now."""
-        return os.isatty(1) and bool(gdb.parameter("style enabled"))
+        is_capable = os.isatty(1) and os.environ.get("TERM", "dumb") != "dumb"
+        return is_capable and bool(gdb.parameter("style enabled"))
 
     def paint(self, name: str, text: str) -> str:
         """Give a text in a style of GDB's."""

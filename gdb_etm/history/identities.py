@@ -91,7 +91,7 @@ class Identities:
             self.waiting = [*self.waiting[1 - _WAITING :], left]
 
     def stay(self, left: WaitingStack) -> None:
-        """Go on with the same stack, though another one may wait at the same place that was not seen."""
+        """Go on with the same stack, though an unseen one may wait there too."""
         self.leave()
         self._begin(_Doubt(left, (), len(self._rows)))
 
@@ -212,7 +212,7 @@ def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], 
 
 
 def invented(frames: List[Frame], returns: Sequence[Return]) -> List[Frame]:
-    """Add the frames that later returns go to, which the history has not seen called."""
+    """Add the frames that later returns go to."""
     frames = list(frames)
     for address, function in returns[len(frames) - 1 :]:
         outermost = outermost_of(frames[-1])

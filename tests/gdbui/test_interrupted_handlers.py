@@ -1,4 +1,4 @@
-"""Handlers of events, by hand: Ctrl-C before their first instruction and in their midst."""
+"""Handlers of events, worked by hand: Ctrl-C at their begin and within."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _call_interrupted(handler: Callable[[Any], None], event: object) -> None:
 
 
 def test_a_plain_function_is_not_even_begun() -> None:
-    """What the handlers are there for."""
+    """Why the handlers are guarded."""
     told: List[object] = []
 
     def plain(event: object) -> None:

@@ -88,7 +88,7 @@ def test_both_are_at_the_same_instruction_after_each_line(
     for line, gdbs, ours, pc, etm_pc in _play(path, until, _script(len(name), function, 60), tmp_path):
         assert gdbs == ours and pc == etm_pc, "after %s GDB is at %s, the plug-in at %s" % (line, gdbs, ours)
         places.add(gdbs)
-    assert len(places) > 15
+    assert len(places) > 12
 
 
 def test_a_place_that_is_gone_to_is_no_hit_of_a_breakpoint_there(tmp_path: Path) -> None:
