@@ -91,7 +91,7 @@ class Identities:
             self.waiting = [*self.waiting[1 - _WAITING :], left]
 
     def stay(self, left: WaitingStack) -> None:
-        """Go on with the same stack, though an unseen one may wait there too."""
+        """Go on with the same stack, the only one seen."""
         self.leave()
         self._begin(_Doubt(left, (), len(self._rows)))
 
