@@ -103,7 +103,10 @@ class Identities:
             self._settle(doubts.pop(0))
 
     def leave(self) -> None:
-        """Note that the stack in use is left: what has shown no other stack by now does not later."""
+        """Note that the stack in use is left.
+
+        What has shown no other stack by now does not later.
+        """
         doubts = self._doubts.get(self._running)
         if doubts is not None:
             self._doubts[self._running] = [doubt for doubt in doubts if doubt.others]
