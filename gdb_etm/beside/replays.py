@@ -70,7 +70,7 @@ def make_replay(
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
     threads = PastThreads(
-        lambda: decoded.calls(resolve) if decoded.has_calls else None,
+        lambda: decoded.calls(resolve) if decoded.has_threads else None,
         lru_cache(None)(lambda: NamedThreads(decoded.calls(resolve), ends[1], constant).labels()),
         past,
     )

@@ -14,6 +14,8 @@ What is seen in it:
 - ``reader.py``: follows the flow of control, with ``frames.py`` (who called whom), ``exits.py`` (how code is left),
   ``switches.py`` and ``identities.py`` (which thread goes on), ``stacks.py`` (a thread's stack, also across gaps) and
   ``halts.py``; ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of that.
+- ``call_index.py``: the same of a long history, whose entries are read when somebody looks.  ``call_steps.py`` keeps
+  what runs do, by the reader's state (``reader_states.py``).
 - ``stack.py``: the call stack at a position.
 - ``clock.py``: cycles and timestamps; ``budget.py``: what the bytes are spent on.
 

@@ -7,16 +7,19 @@ are entries of their own.  Reading costs work per executed range, not per instru
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from typing import AbstractSet, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from gdb_etm.history.call_index import CallIndex
+from gdb_etm.history.call_steps import PauseFilter, StepMemory, Unrepeatable
 from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function
 from gdb_etm.history.reader import RangeReader
-from gdb_etm.history.stacks import HistorySegment, stitch
+from gdb_etm.history.stacks import stitch
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.history.threads import Threads
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
+from gdb_etm.protocols.elements import Exception_, Gap, Range
 
 # Instructions between two calls of a progress function.
 _PROGRESS_INTERVAL = 1 << 14
@@ -85,42 +88,56 @@ class Activation(NamedTuple):
 class CallHistory:
     """The entries of a history, numbered as GDB numbers function segments.
 
-    :param rows: Entries in order, made by :func:`call_history`.
-    :param stretches: The stretches that the rows refer to, stitched.
     :param instructions: Number of instructions in the history.
-    :param calls: Number of calls in the history.
-    :param end: The activation that would execute the next instruction.
-    :param alike: Pairs of stretches whose stacks are not told apart everywhere.
+    :param read: Reads all entries.
+    :param index: Where they are, if that is known without them.
     """
 
-    def __init__(
-        self,
-        rows: List[FrameEntry],
-        stretches: List[HistorySegment],
-        instructions: int,
-        calls: int,
-        end: Frame,
-        alike: AbstractSet[Tuple[int, int]] = frozenset(),
-    ) -> None:
-        self._rows = rows
-        # The activation that would execute the next instruction, had the history not ended.
-        self.end = end
+    def __init__(self, instructions: int, read: Callable[[], ReadCalls], index: Optional[CallIndex] = None) -> None:
         self._instructions = instructions
-        # The threads that ran.
-        self.threads = Threads(rows, stretches, instructions, alike)
-        self._numbers: List[int] = []
-        self._firsts = [row.first for row in rows]
-        count = 0
-        for row in rows:
-            count += not isinstance(row.event, Gap)
-            self._numbers.append(count)
-        # How many calls the history holds, tail calls included.
-        self.calls = calls
-        # How many exceptions were taken.
-        self.exceptions = sum(isinstance(row.event, Exception_) for row in rows)
+        self._read = read
+        self._index = index
+        self._known: Optional[ReadCalls] = None
+
+    def _all(self) -> ReadCalls:
+        if self._known is None:
+            self._known = self._read()
+        return self._known
+
+    def _places(self) -> Union[ReadCalls, CallIndex]:
+        return self._index if self._index is not None and self._known is None else self._all()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all entries are at hand, not just an index of them."""
+        return self._index is None or self._known is not None
 
     def __len__(self) -> int:
-        return self._numbers[-1] if self._numbers else 0
+        return len(self._places())
+
+    @property
+    def calls(self) -> int:
+        """How many calls the history holds, tail calls included."""
+        return self._places().calls
+
+    @property
+    def exceptions(self) -> int:
+        """How many exceptions were taken."""
+        return self._places().exceptions
+
+    @property
+    def end(self) -> Frame:
+        """The activation that would execute the next instruction."""
+        return self._all().end()
+
+    @property
+    def threads(self) -> Threads:
+        """The threads that ran."""
+        return self._all().threads
+
+    def innermost_at_end(self) -> Frame:
+        """Give the frame at the end, for which no entry is read."""
+        return self._places().end()
 
     def at(self, instruction: int) -> int:
         """Give the number of the entry that an instruction is in.
@@ -129,28 +146,101 @@ class CallHistory:
         """
         if instruction < 1:
             return 0
-        if instruction > self._instructions:
-            return len(self) + 1
-        index = bisect_right(self._firsts, instruction) - 1
-        while self._rows[index].event is not None:
-            index -= 1
-        return self._numbers[index]
+        return len(self) + 1 if instruction > self._instructions else self._places().at(instruction)
 
     def activations(self) -> Iterator[Activation]:
         """Give for each segment its activation, oldest first."""
-        for row in self._rows:
+        for _, row in self._all().rows(0):
             if row.event is None:
                 yield Activation(row.first, row.frame, row.entered)
 
     def entries(self, first: int, last: int) -> Iterator[Entry]:
         """Give the entries ``first`` to ``last``, with the gaps directly around them."""
-        at = bisect_left(self._numbers, first - 1) + 1 if first > 1 else 0
-        while at < len(self._rows) and self._numbers[at] <= last:
-            switch = self.switch(at)
+        places = self._places()
+        number = max(first - 1, 0)
+        rows = places.rows(number)
+        at = places.index(number) if isinstance(places, ReadCalls) else 0
+        number, row = next(rows, (0, None))
+        while row is not None and number <= last:
+            following, after = next(rows, (0, None))
+            switch = places.switch(at) if isinstance(places, ReadCalls) else None
             if switch is not None:
                 yield switch
-            yield self._entry(at)
-            at += 1
+            end = after.first - 1 if after is not None else self._instructions
+            yield _entry(number, row, row.level + places.shifts[row.stretch], end)
+            number, row, at = following, after, at + 1
+
+    def of_thread(self, thread: int) -> List[int]:
+        """List the entries of a thread's own instructions, by their numbers."""
+        return self._all().of_thread(thread)
+
+    def switches(self, first: int, last: int) -> Iterator[ThreadSwitch]:
+        """Give the switches of threads before the instructions ``first`` to ``last``."""
+        # Where there is an index there is one thread.
+        return iter(()) if not self.is_read else self._all().switches(first, last)
+
+
+def _entry(number: int, row: FrameEntry, level: int, last: int) -> Entry:
+    if row.event is None:
+        return Segment(number, level, row.function, row.address, row.first, last, row.entered)
+    if isinstance(row.event, Gap):
+        return Break(level, row.event, row.first - 1)
+    return Interrupt(number, level, row.event, row.first - 1)
+
+
+class ReadCalls:
+    """All entries of a history.
+
+    :param rows: Entries in order.
+    :param threads: The threads that they belong to.
+    :param calls: Number of calls in the history.
+    :param end: The activation that would execute the next instruction.
+    """
+
+    def __init__(self, rows: List[FrameEntry], threads: Threads, calls: int, end: Frame) -> None:
+        self._rows = rows
+        self._end = end
+        self.threads = threads
+        # What to add to the levels of each stretch.
+        self.shifts = threads.shifts
+        self._firsts = [row.first for row in rows]
+        self._numbers: List[int] = []
+        count = 0
+        for row in rows:
+            count += not isinstance(row.event, Gap)
+            self._numbers.append(count)
+        self.calls = calls
+        self.exceptions = sum(isinstance(row.event, Exception_) for row in rows)
+
+    def __len__(self) -> int:
+        return self._numbers[-1] if self._numbers else 0
+
+    def end(self) -> Frame:
+        """Give the activation that would execute the next instruction."""
+        return self._end
+
+    def at(self, instruction: int) -> int:
+        """Give the number of the entry that an instruction is in."""
+        index = bisect_right(self._firsts, instruction) - 1
+        while self._rows[index].event is not None:
+            index -= 1
+        return self._numbers[index]
+
+    def index(self, number: int) -> int:
+        """Find the first entry behind that of a number.
+
+        :param number: 0 for the first of all.
+        """
+        return bisect_left(self._numbers, number) + 1 if number else 0
+
+    def rows(self, number: int) -> Iterator[Tuple[int, FrameEntry]]:
+        """Go through the entries behind that of a number.
+
+        Each comes with its number, a gap with that before it.
+
+        :param number: 0 for all.
+        """
+        return islice(zip(self._numbers, self._rows), self.index(number), None)
 
     def of_thread(self, thread: int) -> List[int]:
         """List the entries of a thread's own instructions, by their numbers."""
@@ -167,7 +257,7 @@ class CallHistory:
         before, thread = self.threads.before(at), self.threads.of(at)
         if before is None or thread is None or thread == before:
             return None
-        return ThreadSwitch(row.level + self.threads.shifts[row.stretch], before, thread, row.first - 1)
+        return ThreadSwitch(row.level + self.shifts[row.stretch], before, thread, row.first - 1)
 
     def switches(self, first: int, last: int) -> Iterator[ThreadSwitch]:
         """Give the switches of threads before the instructions ``first`` to ``last``."""
@@ -178,25 +268,14 @@ class CallHistory:
                 yield switch
             at += 1
 
-    def _entry(self, at: int) -> Entry:
-        row = self._rows[at]
-        level = row.level + self.threads.shifts[row.stretch]
-        if row.event is None:
-            last = self._instructions
-            if at + 1 < len(self._rows):
-                last = self._rows[at + 1].first - 1
-            return Segment(self._numbers[at], level, row.function, row.address, row.first, last, row.entered)
-        if isinstance(row.event, Gap):
-            return Break(level, row.event, row.first - 1)
-        return Interrupt(self._numbers[at], level, row.event, row.first - 1)
-
 
 def call_history(
     history: ExecutionHistory,
     resolve: Resolver,
     exits: Callable[[Range], Exit],
-    progress: Optional[Callable[[int], None]] = None,
+    progress: Callable[[int], None] = lambda instructions: None,
     paused: AbstractSet[int] = frozenset(),
+    memory: Optional[StepMemory] = None,
 ) -> CallHistory:
     """Cut a history into function segments.
 
@@ -206,39 +285,40 @@ def call_history(
     :param progress: Called now and then with the number of instructions read since the last call; what it raises ends
         the work.
     :param paused: Instructions after which the core paused; it makes no entry.
+    :param memory: What is known of its steps; None has all entries read.
     """
+
+    def read() -> ReadCalls:
+        return read_calls(history, resolve, exits, progress, paused)
+
+    index: Optional[CallIndex] = None
+    if memory is not None:
+        try:
+            index = CallIndex(history, memory, paused, progress)
+        except Unrepeatable:
+            pass
+    calls = CallHistory(len(history), read, index)
+    # What takes long is done now.
+    len(calls)
+    return calls
+
+
+def read_calls(
+    history: ExecutionHistory,
+    resolve: Resolver,
+    exits: Callable[[Range], Exit],
+    progress: Callable[[int], None] = lambda instructions: None,
+    paused: AbstractSet[int] = frozenset(),
+) -> ReadCalls:
+    """Read all entries of a history; the parameters are those of :func:`call_history`."""
     due = reported = 0
     reader = RangeReader(history, resolve, exits)
     for item in history.spans(1, len(history)):
-        if isinstance(item, Span):
-            reader.span(item)
-            if progress is not None and item.number > due:
-                progress(item.number - reported)
-                reported, due = item.number, item.number + _PROGRESS_INTERVAL
-        elif isinstance(item, Gap):
-            reader.gap(item)
-        elif isinstance(item, Exception_):
-            reader.exception(item)
-        elif isinstance(item, ExceptionReturn):
-            reader.exception_return()
+        reader.item(item)
+        if isinstance(item, Span) and item.number > due:
+            progress(item.number - reported)
+            reported, due = item.number, item.number + _PROGRESS_INTERVAL
     end = reader.end()
     stitch(reader.stretches)
-    rows = _without_pauses(reader.rows, paused) if paused else reader.rows
-    return CallHistory(rows, reader.stretches, len(history), reader.calls, end, reader.alike)
-
-
-def _without_pauses(rows: List[FrameEntry], paused: AbstractSet[int]) -> List[FrameEntry]:
-    # An activation that goes on after a pause has one segment.
-    kept: List[FrameEntry] = []
-    is_after_pause = False
-    for row in rows:
-        if isinstance(row.event, Gap) and row.first - 1 in paused:
-            is_after_pause = True
-            continue
-        goes_on = (
-            is_after_pause and kept and row.event is None and kept[-1].event is None and kept[-1].frame is row.frame
-        )
-        if not goes_on:
-            kept.append(row)
-        is_after_pause = False
-    return kept
+    rows = PauseFilter(paused).kept(reader.rows) if paused else reader.rows
+    return ReadCalls(rows, Threads(rows, reader.stretches, len(history), reader.alike), reader.calls, end)

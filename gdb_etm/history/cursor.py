@@ -70,7 +70,13 @@ class Cursor:
 
     def stack(self) -> List[StackLevel]:
         """Give the frames at the position, innermost first."""
-        return stack(self.path, self.activations, self._places, self.position)
+        at_end = self._activations is None and self.position.number == self.end
+        calls = self._make_calls() if at_end else None
+        if calls is not None and not calls.is_read:
+            # An index is of one thread, so no function began without a call.
+            return stack(self.path, calls.innermost_at_end(), self._places, self.position, lambda frame: None)
+        frame = self.activations.frame(self.position.number)
+        return stack(self.path, frame, self._places, self.position, self.activations.beginning)
 
     def stack_of(self, where: Suspension) -> List[StackLevel]:
         """Give the frames of a thread that does not run."""

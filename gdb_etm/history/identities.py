@@ -77,6 +77,11 @@ class Identities:
         self._running = -1
         self._alike: Set[Tuple[int, int]] = set()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no stack waits and nothing is in doubt."""
+        return not (self.waiting or self._doubts or self._alike)
+
     def switch(self, left: WaitingStack, chosen: Optional[WaitingStack], others: Sequence[WaitingStack]) -> None:
         """Go from a stack to another one.
 

@@ -11,11 +11,21 @@ from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, exception_of, interrupted, returned_to
 from gdb_etm.history.halts import goes_on
+from gdb_etm.history.reader_states import HeldReader, ReaderState, frames_from, frames_of, shapes_of
 from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack
 from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
 from gdb_etm.history.switches import StackSwitches
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.elements import (
+    DEBUG_HALT,
+    DEBUG_STATE,
+    Event,
+    Exception_,
+    ExceptionReturn,
+    Gap,
+    GapReason,
+    Range,
+)
 
 # Functions that a longjmp returns from once more.
 _SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
@@ -55,7 +65,7 @@ class RangeReader:
         self._asked = False
         self._next = 1
         self._halt: Optional[int] = None
-        self._held: Optional[_Held] = None
+        self._held: Optional[HeldReader] = None
         self._switches = StackSwitches(history.program, self.rows, self._add_stack)
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
@@ -104,7 +114,7 @@ class RangeReader:
         if gap.reason is not GapReason.TRACE_ON:
             self._held = None
         elif self._held is None and gap.detail == DEBUG_STATE:
-            self._held = _Held(self._next - 1, self._before, self._entered, None)
+            self._held = HeldReader(self._next - 1, self._before, self._entered, None)
         self._row(self._frame.level, None, gap.address or 0, Entered.START, gap)
         if self._before is not None and not self._before.taken:
             self._resumes = self._before.end
@@ -115,7 +125,7 @@ class RangeReader:
         """Take an exception; a debug halt only marks a place."""
         if event.name == DEBUG_HALT:
             self._resumes = self._halt = event.return_address
-            self._held = _Held(self._next - 1, self._before, self._entered, event.return_address)
+            self._held = HeldReader(self._next - 1, self._before, self._entered, event.return_address)
             return
         self._go_on(event.return_address)
         if self._entered is Entered.START:
@@ -148,6 +158,71 @@ class RangeReader:
         self._move(interrupted(self._frame))
         self._before = None
         self._entered = Entered.EXCEPTION_RETURN
+
+    def item(self, item: Union[Span, Event]) -> None:
+        """Go through an executed range or an event."""
+        if isinstance(item, Span):
+            self.span(item)
+        elif isinstance(item, Gap):
+            self.gap(item)
+        elif isinstance(item, Exception_):
+            self.exception(item)
+        elif isinstance(item, ExceptionReturn):
+            self.exception_return()
+
+    def state(self) -> Optional[Tuple[ReaderState, List[Frame]]]:
+        """Give the state, and its frames.
+
+        :returns: None where stacks wait or are deep: such a state hardly comes back.
+        """
+        begun = [stretch.first for stretch in self.stretches[-1:]]
+        frames = frames_of([self._frame, *begun]) if self._switches.has_seen_one else None
+        if frames is None:
+            return None
+        first = next((at for at, frame in enumerate(frames) if begun and frame is begun[0]), -1)
+        held = self._held
+        if held is not None and held.address is not None:
+            held = held._replace(number=held.number - self._next)
+        expected, written = (self._expected, self._asked), self._switches.written
+        rest = self._before, self._entered, self._resumes, *expected, self._halt, held, written
+        return ReaderState(shapes_of(frames, self._frame.level), first, *rest), frames
+
+    def put(self, state: ReaderState, number: int, level: int) -> List[Frame]:
+        """Go on from a state, without entries.
+
+        :param number: Of the next instruction.
+        :param level: Of the frame that executes.
+        :returns: The state's frames.
+        """
+        frames = frames_from(state.frames, level)
+        self._frame = frames[0]
+        self.rows.clear()
+        self.stretches, self._before_gap = [], None
+        if state.first >= 0:
+            self._add_stack(frames[state.first])
+        self._before, self._entered, self._resumes = state.before, state.entered, state.resumes
+        self._expected, self._asked = state.expected, state.asked
+        self._halt, self._held = state.halt, state.held
+        if self._held is not None and self._held.address is not None:
+            self._held = self._held._replace(number=self._held.number + number)
+        self._switches.written, self._next = state.written, number
+        return frames
+
+    def forget_entries(self) -> None:
+        """Go on without the entries and finished stretches so far."""
+        self.rows.clear()
+        del self.stretches[:-1]
+        self._stack, self._before_gap = 0, None
+
+    @property
+    def next(self) -> int:
+        """The number of the next instruction."""
+        return self._next
+
+    @property
+    def level(self) -> int:
+        """The level of the frame that executes."""
+        return self._frame.level
 
     @property
     def alike(self) -> AbstractSet[Tuple[int, int]]:
@@ -295,15 +370,6 @@ class RangeReader:
             if isinstance(item, TracedInstruction) and item.address >= address and first <= item.number <= last:
                 return item
         return None
-
-
-class _Held(NamedTuple):
-    # How far execution was read when the core was halted.
-    number: int
-    before: Optional[Range]
-    entered: Entered
-    # Where it was halted; None: the trace does not say.
-    address: Optional[int]
 
 
 class _Move(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.history.activations import Activations
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import Inlined, InlinedKey, SymbolTables
 from gdb_etm.history.path import Path
@@ -37,18 +36,26 @@ class StackLevel(NamedTuple):
     called_before: bool = False
 
 
-def stack(path: Path, activations: Activations, places: SymbolTables, position: Position) -> List[StackLevel]:
-    """List the frames at a position, innermost first."""
-    innermost_frame = activations.frame(position.number)
+# Finds the first instruction of a frame.
+Beginning = Callable[[Frame], Optional[int]]
+
+
+def stack(
+    path: Path, innermost_frame: Frame, places: SymbolTables, position: Position, beginning: Beginning
+) -> List[StackLevel]:
+    """List the frames at a position, innermost first.
+
+    :param beginning: Finds where a function began that nobody called.
+    """
     levels = stack_of(path, places, innermost_frame, path.address(position.number), position.hidden)
-    return [level._replace(called_before=False) if _begins(path, activations, level) else level for level in levels]
+    return [level._replace(called_before=False) if _begins(path, beginning, level) else level for level in levels]
 
 
-def _begins(path: Path, activations: Activations, level: StackLevel) -> bool:
+def _begins(path: Path, beginning: Beginning, level: StackLevel) -> bool:
     # Whether a function that nobody called began within the history, as a thread's does.
     if not level.called_before or level.frame.function is None:
         return False
-    first = activations.beginning(level.frame)
+    first = beginning(level.frame)
     return first is not None and 1 < first <= path.length and path.address(first) == level.frame.function.start
 
 

@@ -28,8 +28,14 @@ class StackSwitches:
     def __init__(self, program: Program, rows: List[FrameEntry], add: Callable[[Frame], int]) -> None:
         self._program = program
         self._known: Dict[Tuple[int, int], bool] = {}
-        self._written = False
+        # Whether a handler has set the stack pointer.
+        self.written = False
         self._identities = Identities(rows, add)
+
+    @property
+    def has_seen_one(self) -> bool:
+        """Whether no other stack was seen, nor is in doubt."""
+        return self._identities.is_empty
 
     def writes_stack(self, executed: Range) -> bool:
         """Tell whether a range sets the process stack pointer (MSR PSP)."""
@@ -47,7 +53,7 @@ class StackSwitches:
 
     def execute(self, executed: Range) -> None:
         """Look at what runs."""
-        self._written = self._written or self.writes_stack(executed)
+        self.written = self.written or self.writes_stack(executed)
 
     def gap(self, running: WaitingStack) -> Before:
         """Give the stacks before a gap."""
@@ -65,7 +71,7 @@ class StackSwitches:
         :param function: The function there.
         :returns: None for a stack that was not seen so far.
         """
-        written, self._written = self._written, False
+        written, self.written = self.written, False
         waiting = self._identities.waiting
         fitting = [one for one in waiting if one.goes_on_at(start) and one.frame.function == function]
         others = [one for one in fitting if one.address == start] or fitting

@@ -7,6 +7,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Option
 from gdb_etm.capture import MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
+from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.entries import Resolver
@@ -32,6 +33,8 @@ ReadMemory = Callable[[int, int], bytes]
 KEPT = 16
 # Instructions whose calls are found while nobody waits for long.
 _SOON = 1 << 20
+# From so many instructions on the calls of a history are not all kept.
+_INDEXED = 1 << 22
 # Bytes compared with the target in one read.
 _PIECE = 1024
 
@@ -77,6 +80,8 @@ class Decoded:
         self.walk: Optional[Walk] = None
         # Its recovery, as it was asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
+        # What is known of how its calls are found; of a small history nothing is kept.
+        self.steps: Optional[StepMemory] = None
         self._calls: Optional[CallHistory] = None
         self._threads: Optional[NamedThreads] = None
         self._paused: Optional[FrozenSet[int]] = None
@@ -106,7 +111,7 @@ class Decoded:
 
     def forget_symbols(self) -> None:
         """Forget the call history: the symbols have changed."""
-        self._calls = self._threads = self.recovered = None
+        self._calls = self._threads = self.recovered = self.steps = None
         if self.walk is not None:
             self.walk.cursor.forget()
 
@@ -116,7 +121,10 @@ class Decoded:
             size = len(self.history)
             with self._meter.task("finding the calls in %s" % plural(size, "instruction"), size) as task:
                 exits = Exits(self.program)
-                self._calls = call_history(self.history, resolve, exits, task.advance, self.paused - self.halts.keys())
+                if self.steps is None and size >= _INDEXED:
+                    self.steps = StepMemory(resolve, exits)
+                paused = self.paused - self.halts.keys()
+                self._calls = call_history(self.history, resolve, exits, task.advance, paused, self.steps)
         return self._calls
 
     def threads(self, debugger: Debugger) -> NamedThreads:
@@ -127,9 +135,9 @@ class Decoded:
         return self._threads
 
     @property
-    def has_calls(self) -> bool:
-        """Whether the call history was made, or is soon."""
-        return self._calls is not None or len(self.history) <= _SOON
+    def has_threads(self) -> bool:
+        """Whether the threads are known, or are soon."""
+        return self._calls is not None and self._calls.is_read or len(self.history) <= _SOON
 
     def compare(self, read: ReadMemory) -> None:
         """Compare the executed code with the target's memory; sets :attr:`doubt`."""

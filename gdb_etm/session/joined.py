@@ -7,6 +7,7 @@ import sys
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import CaptureError
+from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.joined import JoinedRecording, Part
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded, Doubt
@@ -154,16 +155,20 @@ class _Core:
         # Named positions, and the newest history, which has them.
         self._marks: Dict[str, int] = {}
         self._decoded: Optional[Decoded] = None
+        # What is known of how calls are found; the next history begins alike.
+        self._steps: Optional[StepMemory] = None
 
     def add(self, record: CaptureRecord, found: Optional[Decoded]) -> None:
         self.count += 1
+        if self._decoded is not None:
+            self._steps = self._decoded.steps
         self._decoded = None
         if found is None:
             self._unseen = self._unseen or record.unseen or _NOTHING % record.number
             return
         if self._newest is not None and self._newest.program.identity() != found.program.identity():
             # Another program: its history begins here.
-            self.recording, self.parts = JoinedRecording(), []
+            self.recording, self.parts, self._steps = JoinedRecording(), [], None
             self._marks.clear()
         anchored = found.anchored
         if anchored.after(found.history) is None:
@@ -192,6 +197,7 @@ class _Core:
         return self._decoded.walk if self._decoded is not None else None
 
     def forget_symbols(self) -> None:
+        self._steps = None
         if self._decoded is not None:
             self._decoded.forget_symbols()
 
@@ -204,7 +210,7 @@ class _Core:
             unread = next((doubt.unread for doubt in doubts if doubt.unread is not None), None)
             found.doubt = Doubt(set().union(*(doubt.addresses for doubt in doubts)), unread)
             found.halts = {one.last: one.record.origin for one in self.parts}
-            found.marks = self._marks
+            found.marks, found.steps = self._marks, self._steps
             self._decoded = found
         return self._decoded
 

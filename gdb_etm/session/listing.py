@@ -175,7 +175,7 @@ def with_switches(debugger: Debugger, decoded: Decoded, shown: NumberRange, rows
 
     Nothing is added where the calls of a long history were not looked at.
     """
-    if not decoded.has_calls:
+    if not decoded.has_threads:
         return rows
     calls = decoded.calls(debugger.function_at)
     found = {one.after + 1: one for one in calls.switches(shown.first, shown.last)}

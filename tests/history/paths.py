@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
+from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.calls import CallHistory, Entry, Segment, ThreadSwitch, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.frames import Function
@@ -53,6 +54,12 @@ class Path:
         self._recorder.event(event)
         return self
 
+    def again(self, times: int) -> "Path":
+        """Run all of it again; without what happened."""
+        for order in [list(self._recorder.order)] * times:
+            self._recorder.extend(order, 0, len(order))
+        return self
+
     def take(self, name: str, vector: Optional[int], return_address: int) -> "Path":
         """Take an exception."""
         return self.event(Exception_(0, vector or 0x18, name, vector, return_address))
@@ -80,7 +87,11 @@ class Path:
     def calls(self) -> CallHistory:
         """Give the call history."""
         history, program = self.history()
-        return call_history(history, self.resolve, Exits(program))
+        exits = Exits(program)
+        calls = call_history(history, self.resolve, exits)
+        indexed = call_history(history, self.resolve, exits, memory=StepMemory(self.resolve, exits))
+        assert list(indexed.entries(1, max(1, len(indexed)))) == list(calls.entries(1, max(1, len(calls))))
+        return calls
 
     def entries(self) -> List[Entry]:
         """Give all its entries."""
