@@ -24,6 +24,8 @@ class BufferEnd(Enum):
     STARTED = "tracing started here"
     WRAPPED = "before them the buffer wrapped"
     UNKNOWN = "what came before is unknown"
+    # Of a history of several captures.
+    LEFT_OUT = "older captures were left out"
 
 
 class MemoryImage(NamedTuple):

@@ -63,7 +63,7 @@ class Capture:
         self._session.decode(self._record)
         # It is decoded now, so neither program nor decoders are needed.
         found = self._record.decoded((), DecoderCache(), None)
-        return {trace_id: self._history(decoded) for trace_id, decoded in found.items()}
+        return {trace_id: history_of(self._session, decoded) for trace_id, decoded in found.items()}
 
     def history(self, trace_id: Optional[int] = None) -> History:
         """Decode it and give one core's history.
@@ -73,13 +73,7 @@ class Capture:
         :raises CaptureError: There is nothing in it that can be decoded.
         :raises ImageError: The program cannot be read.
         """
-        return self._history(self._session.decode(self._record, trace_id))
-
-    def _history(self, decoded: Decoded) -> History:
-        def recover(number: int) -> ContextManager[Recovery]:
-            return recovered(self._session, decoded).solved(number, self._session.meter)
-
-        return History(decoded, self._session.debugger, recover)
+        return history_of(self._session, self._session.decode(self._record, trace_id))
 
     def save(self, folder: Union[str, "os.PathLike[str]"], replace: bool = False) -> None:
         """Write it, with the program, as a snapshot folder.
@@ -92,6 +86,15 @@ class Capture:
         :raises SnapshotError: It cannot be written.
         """
         snapshots.save(self._session, self._record, os.fspath(folder), replace)
+
+
+def history_of(session: DebugSession, decoded: Decoded) -> History:
+    """Make what was decoded a history for scripts."""
+
+    def recover(number: int) -> ContextManager[Recovery]:
+        return recovered(session, decoded).solved(number, session.meter)
+
+    return History(decoded, session.debugger, recover)
 
 
 def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:

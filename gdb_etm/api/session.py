@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
-from gdb_etm.api.capture import Capture
+from gdb_etm.api.capture import Capture, history_of
+from gdb_etm.api.history import History
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.request import (
@@ -254,8 +255,7 @@ class Session:
         """Trace no more.
 
         :returns: What was traced since the last capture; None when the core did not run since.
-        :raises CaptureError: The hardware does not come to rest.
-        :raises CommandError: Not connected, or tracing is off.
+        :raises EtmError: The hardware does not come to rest, not connected, or tracing is off.
         """
         if not self._connection.is_tracing:
             raise CommandError("tracing is off; start() starts it")
@@ -265,14 +265,21 @@ class Session:
     def capture(self) -> Capture:
         """Give the newest capture, or the one that ``etm captures N`` chose.
 
-        :raises CommandError: There is none.
-        :raises CaptureError: The buffer cannot be read.
+        :raises EtmError: There is none, or the buffer cannot be read.
         """
         return Capture(self._session, self._session.look())
 
+    def history(self, trace_id: Optional[int] = None) -> History:
+        """Give one core's history, over all halts of the connection.
+
+        :param trace_id: Which, where several cores were traced; None: the first that has instructions.
+        :raises EtmError: There is none, or it cannot be read or decoded.
+        """
+        return history_of(self._session, self._session.shown(trace_id))
+
     @property
     def captures(self) -> List[Capture]:
-        """The captures at hand, at most 16, oldest first."""
+        """The captures at hand, oldest first."""
         return [Capture(self._session, record) for record in self._session.captures]
 
     def run(self, seconds: Optional[float] = None) -> Stop:

@@ -15,7 +15,15 @@ from gdb_etm.session.snapshots import load, save
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 
-NUMBER = Argument("N", count, "make capture N the one that is shown")
+_ALL = "all"
+
+
+def _number(text: str) -> int:
+    # 0 stands for all of them.
+    return 0 if text == _ALL else count(text)
+
+
+NUMBER = Argument("N|all", _number, "show capture N alone; all of a connection as one history again", choices=(_ALL,))
 DIRECTORY = path("DIR", "the snapshot's folder", required=True)
 FORCE = flag("-f", "replace a snapshot that is in the folder")
 BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
@@ -25,6 +33,11 @@ ELF = path("--elf", "ELF file with the program; may be given more than once", "F
 def run_captures(session: DebugSession, values: Values) -> Iterable[str]:
     """List the captures, or choose one."""
     number = values.get(NUMBER)
+    if number == 0:
+        if session.joined is None:
+            raise CommandError("no captures of a connection are at hand")
+        session.show(session.joined.records[-1], is_alone=False)
+        return ["the captures of the connection are one history"]
     if number is not None:
         for record in session.captures:
             if record.number == number:
@@ -66,12 +79,17 @@ def run_load(session: DebugSession, values: Values) -> Iterable[str]:
 
 CAPTURES = Command(
     "captures",
-    "List the captures at hand, or choose the one that is shown.",
+    "List the captures at hand, or choose what is shown.",
     run_captures,
-    details="Every halt while tracing is on makes one; the last %d are kept.  The newest is shown, marked *,\n"
-    "until another is chosen or made." % KEPT,
+    details="Every halt while tracing is on makes one; those of a connection\n"
+    'are one history, as far as "set etm history-limit" goes.  Of others the last %d are kept.  A capture that is\n'
+    "chosen is shown alone, until the next halt." % KEPT,
     arguments=(NUMBER,),
-    examples=(("captures", "list them"), ("captures 3", "show the third from now on")),
+    examples=(
+        ("captures", "list them"),
+        ("captures 3", "show the third alone"),
+        ("captures all", "show their history again"),
+    ),
 )
 
 SAVE = Command(

@@ -30,16 +30,18 @@ class JoinedRecording:
     """A recording that grows by others.
 
     Positions and offsets count the bytes of all buffers, one after the other.
+
+    :param has_older: Whether others came before that were left out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_older: bool = False) -> None:
         self._bases: List[int] = [0]
         self._offsets: List[Callable[[int], int]] = []
         self._recorder = Recorder(RunTable(), self._offset_of)
         # By the identity of another table: the numbers here of its runs.
         self._numbers: Dict[int, Tuple[RunTable, List[int]]] = {}
         self._blocks: Optional[Blocks] = None
-        self._end = BufferEnd.UNKNOWN
+        self._end = BufferEnd.LEFT_OUT if has_older else BufferEnd.UNKNOWN
         # What was given last.
         self._whole: Optional[ExecutionHistory] = None
         self._halted_at: Optional[int] = None
@@ -56,7 +58,9 @@ class JoinedRecording:
             is_cut = self._join(part)
             self.halts.append(self.length)
         else:
-            self._blocks, self._end = part.history.blocks, part.history.end_reason
+            self._blocks = part.history.blocks
+            if self._end is not BufferEnd.LEFT_OUT:
+                self._end = part.history.end_reason
         self._add_events(other, base, entries, is_cut)
         numbers = self._numbers_of(other.table)
         mine.order.extend(array("I", map(numbers.__getitem__, other.order)))

@@ -120,7 +120,7 @@ class JoinedCaptures:
         return lambda record: record.choose(decode(record, None), None)
 
     def _grown(self, decode: Decode, trace_id: int) -> "_Core":
-        core = self._cores.setdefault(trace_id, _Core())
+        core = self._cores.setdefault(trace_id, _Core(self.dropped > 0))
         for record in self.records[core.count :]:
             try:
                 found = decode(record, trace_id if core.parts else None).get(trace_id)
@@ -144,8 +144,8 @@ class _Joined(NamedTuple):
 class _Core:
     # The history of one core.
 
-    def __init__(self) -> None:
-        self.recording = JoinedRecording()
+    def __init__(self, has_older: bool) -> None:
+        self.recording = JoinedRecording(has_older)
         # How many captures were looked at.
         self.count = 0
         self.parts: List[_Joined] = []

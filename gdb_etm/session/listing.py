@@ -295,7 +295,7 @@ class _RowWriter:
 
 def _is_start(decoded: Decoded, event: Event) -> bool:
     # Whether an event before the first instruction only says that tracing started, as the first line does.
-    started = decoded.history.end_reason is BufferEnd.STARTED
+    started = decoded.history.end_reason in (BufferEnd.STARTED, BufferEnd.LEFT_OUT)
     return started and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 
 

@@ -138,9 +138,9 @@ class DebugSession:
     def _history_limit(self) -> Limit:
         return history_limit(self.settings.get(HISTORY_LIMIT, DEFAULT_LIMIT))
 
-    def show(self, record: CaptureRecord) -> None:
-        """Have a capture shown alone, until there is a newer one."""
-        self.current, self.is_alone = record, True
+    def show(self, record: CaptureRecord, is_alone: bool = True) -> None:
+        """Have a capture shown, alone or with its history."""
+        self.current, self.is_alone = record, is_alone
 
     def connected(self) -> TargetConnection:
         """Give the connection.

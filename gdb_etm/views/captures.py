@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Tuple
 
-from gdb_etm.capture import RawCapture
+from gdb_etm.capture import BufferEnd, RawCapture
 from gdb_etm.views.text import align, plural
 
 
@@ -20,10 +20,11 @@ class CaptureRow(NamedTuple):
 
 
 def size_text(capture: RawCapture) -> str:
-    """Describe a capture's size and its oldest byte."""
+    """Describe a capture's size, and what is lost before its oldest byte."""
     if not capture.buffer:
         return "the trace buffer is empty"
-    return "%s; %s" % (plural(len(capture.buffer), "byte"), capture.end.value)
+    size = plural(len(capture.buffer), "byte")
+    return size if capture.end is BufferEnd.STARTED else "%s; %s" % (size, capture.end.value)
 
 
 def counts_text(capture: RawCapture, instructions: int, span: Tuple[str, str], calls: int, exceptions: int) -> str:

@@ -73,6 +73,7 @@ def end_text(end: BufferEnd) -> str:
         BufferEnd.STARTED: "[tracing started here]",
         BufferEnd.WRAPPED: "[the buffer wrapped here: what ran before was overwritten]",
         BufferEnd.UNKNOWN: "[the capture begins here]",
+        BufferEnd.LEFT_OUT: '[older captures were left out: "set etm history-limit" says how much is kept]',
     }[end]
 
 

@@ -32,13 +32,14 @@ def test_a_script_sees_what_the_commands_did_and_they_see_what_it_did(tmp_path: 
         "with session.breakpoint('HardFault_Handler') as fault:\n"
         "    print('AT', hex(fault.address), session.run().function)\n"
         "print('HAS', [capture.number for capture in session.captures], len(session.capture().history()))\n"
+        "print('ALL', len(session.history()) > len(session.capture().history()))\n"
         "print('LAST', [call.name for call in session.capture().history().functions(-1)])\n"
         "print('TEXT', session.capture().history().text(session.capture().history().instruction(1)))\n"
     )
     output = run([CONNECT, "etm start", "source %s" % script, "etm captures", "info breakpoints", "etm disconnect"])
     assert "STOP Stop(address=752, function='dispatch', timed_out=False)\n" in output
     assert "AT 0x598 HardFault_Handler\n" in output and "HAS [1, 2] " in output
-    assert "LAST ['HardFault (exception 3)']" in output
+    assert "ALL True" in output and "LAST ['HardFault (exception 3)']" in output
     rows = [line for line in output.splitlines() if "  halt in " in line]
     assert [row.partition("halt in ")[2].split()[0] for row in rows] == ["dispatch", "HardFault_Handler"]
     assert rows[1].startswith("* 2 ")

@@ -58,3 +58,15 @@ def test_what_the_board_ran_from_the_first_halt_to_the_fault(board: str, tmp_pat
     assert back is not None and int(back[1]) > len(found) - 9 and int(back[2]) <= 1782, walked
     assert "instruction {:,} of {:,}\n".format(int(back[2]), len(found)) in walked
     assert walked.count("after instruction {:,}, the last".format(len(found))) == 2
+
+
+def test_one_capture_alone_and_all_again() -> None:
+    begin = ["set remotetimeout 100", "etm connect board:m33 --elf %s" % ELF, "etm start", "tbreak crc16", "continue"]
+    looks = ["next", "echo >>>\\n", "etm history -1", "etm captures 1", "etm history -1", "etm captures all"]
+    limited = ["echo >>>\\n", "etm history -1", "set etm history-limit 2", "next", "etm history 1"]
+    _, listed, left = run_gdb([*begin, *looks, *limited], cwd=DEMO).split(">>>\n")
+    assert re.findall(r"^(\d+) ", listed, re.MULTILINE) == ["6090", "6088"]
+    assert "capture 1: 6,088 instructions from Reset_Handler to report, 227 calls" in listed
+    assert listed.endswith("the captures of the connection are one history\n")
+    assert "\n6090 " in left
+    assert re.search(r"^\[older captures were left out: .*\n1 +0x", left, re.MULTILINE), left

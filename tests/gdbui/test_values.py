@@ -426,7 +426,7 @@ def test_ctrl_c_ends_the_work_and_it_can_be_done_again() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
     with Terminal([gdb_program(), "-nx", "-q", *arguments], dict(environment, HOME="/nonexistent"), ROOT) as gdb:
         gdb.type("continue\n")
-        begun = gdb.wait("tracing started here")
+        begun = gdb.wait(" exceptions in ")
         gdb.type("set etm recovery-background off\netm info registers r0\n")
         begun = gdb.wait("% (Ctrl-C ends it)", begun)
         gdb.type("\x03")

@@ -218,7 +218,7 @@ def test_counts() -> None:
         "21,904 instructions from main to dispatch, 47 calls, 3 exceptions"
         " in 4,096 bytes; before them the buffer wrapped"
     )
-    assert counts_text(started, 0, ("", ""), 0, 0) == "0 instructions in 16 bytes; tracing started here"
+    assert counts_text(started, 0, ("", ""), 0, 0) == "0 instructions in 16 bytes"
     assert counts_text(started, 1, ("", "main"), 1, 1).startswith("1 instruction, 1 call, 1 exception in")
     assert counts_text(started, 2, ("main", "main"), 0, 0).startswith("2 instructions in main, 0 calls")
     assert size_text(capture(0, BufferEnd.STARTED)) == "the trace buffer is empty"
