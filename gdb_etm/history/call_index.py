@@ -6,7 +6,7 @@ Reading is one look-up for each run; the entries of a window are read again when
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from itertools import accumulate, chain
 from operator import add
@@ -15,6 +15,7 @@ from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple,
 from gdb_etm.history.call_steps import MATTERING, CalledAt, CallStep, StepMemory, StepReader, Unrepeatable, spans_of
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame
+from gdb_etm.history.reader import RangeReader
 from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack, stitch
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Event, Gap
@@ -83,6 +84,8 @@ class CallIndex:
         self._end = follower.reader.end()
         segments = _segments(ended, [stretch.first for stretch in follower.reader.stretches])
         stitch(segments)
+        # The frames that the stretches began in, with all their callers.
+        self._firsts = [segment.first for segment in segments]
         base: Dict[int, int] = {}
         for segment, low in zip(segments, lowest):
             if low is not None:
@@ -211,20 +214,53 @@ class CallIndex:
     def end(self) -> Frame:
         """Give the activation that would execute the next instruction."""
         if self._unplaced:
-            places = self._find_calls(self._unplaced)
+            self._place(self._end, self._unplaced, len(self._steps))
             self._unplaced = 0
-            for frame in chain((self._end,), self._end.callers()):
-                if frame.called_at is not None and frame.called_at < 0:
-                    frame.called_at = places.get(~frame.called_at)
         return self._end
 
-    def _find_calls(self, frames: int) -> Dict[int, int]:
-        # Where the frames of the last state were called, by their indices: goes back through the steps that made them.
+    def innermost(self, number: int) -> Frame:
+        """Give the activation that executes an instruction."""
+        history = self._history
+        entry, _ = history.entry(number)
+        ran, event = history.entry_first(entry) - 1, bisect_left(self._places, entry)
+        step = entry + event
+        reader, frames = self._reader(step, ran)
+        until = bisect_right(self._places, entry)
+        for item in self._items(entry, event, until, history.run(history.order[entry]), ran):
+            if isinstance(item, Span) and item.number > number:
+                break
+            reader.item(item)
+        found, stretch = frames[0], 0
+        for row in reader.rows:
+            if row.event is None and row.first <= number:
+                found, stretch = row.frame, row.stretch
+        _add_callers(reader.stretches[stretch].first, self._firsts[bisect_left(self._stretches, step) + stretch])
+        self._place(found, len(frames), step)
+        return found
+
+    def _reader(self, step: int, ran: int) -> Tuple[RangeReader, List[Frame]]:
+        # A reader before a step, and its frames, of which it is to be found out where they were called.
+        follower = StepReader(self._history, self._memory, self._paused)
+        state = self._memory.steps[self._steps[step - 1]].state if step else self._begin
+        frames = follower.put(state, ran + 1, self._levels[step])
+        for index, frame in enumerate(frames):
+            frame.called_at = ~index
+        return follower.reader, frames
+
+    def _place(self, innermost: Frame, frames: int, steps: int) -> None:
+        places = self._find_calls(frames, steps)
+        for frame in chain((innermost,), innermost.callers()):
+            if frame.called_at is not None and frame.called_at < 0:
+                frame.called_at = places.get(~frame.called_at)
+
+    def _find_calls(self, frames: int, steps: int) -> Dict[int, int]:
+        # Where the frames of the state after some steps were called, by their indices: goes back through what made
+        # them.
         known: Dict[Tuple[int, Tuple[int, ...]], Tuple[int, ...]] = {}
         found: Dict[int, int] = {}
         # Those that are looked for, and their indices in the state that is looked at.
         wanted = indices = tuple(range(frames))
-        for at in range(len(self._steps) - 1, -1, -1):
+        for at in range(steps - 1, -1, -1):
             key = self._steps[at], indices
             before = known.get(key)
             if before is None:
@@ -327,6 +363,19 @@ class CallIndex:
             yield from spans_of(
                 run, ran, lambda distance: recorder.offset_of(next(recorder.positions(entry)) + distance)
             )
+
+
+def _add_callers(first: Frame, known: Frame) -> None:
+    # Callers that were seen, or found by stitching, later.
+    while first.up is not None and known.up is not None:
+        first, known = first.up, known.up
+    if first.up is None and known.up is not None:
+        first.return_address = known.return_address
+    while first.up is None and known.up is not None:
+        known = known.up
+        first.up = Frame(first.level - 1, known.function, None, known.return_address)
+        first.up.is_tail_call = known.is_tail_call
+        first = first.up
 
 
 def _segments(ended: List[Tuple[Frame, Frame]], last: List[Frame]) -> List[HistorySegment]:

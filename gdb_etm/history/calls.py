@@ -135,9 +135,13 @@ class CallHistory:
         """The threads that ran."""
         return self._all().threads
 
-    def innermost_at_end(self) -> Frame:
-        """Give the frame at the end, for which no entry is read."""
-        return self._places().end()
+    def innermost(self, number: int) -> Frame:
+        """Give the activation that executes an instruction.
+
+        One past the last instruction is where execution goes on.  With an index the same activation is another object
+        each time.
+        """
+        return self._places().innermost(number) if number <= self._instructions else self._places().end()
 
     def at(self, instruction: int) -> int:
         """Give the number of the entry that an instruction is in.
@@ -225,6 +229,13 @@ class ReadCalls:
         while self._rows[index].event is not None:
             index -= 1
         return self._numbers[index]
+
+    def innermost(self, number: int) -> Frame:
+        """Give the activation that executes an instruction."""
+        index = bisect_right(self._firsts, number) - 1
+        while self._rows[index].event is not None:
+            index -= 1
+        return self._rows[index].frame
 
     def index(self, number: int) -> int:
         """Find the first entry behind that of a number.

@@ -70,11 +70,15 @@ class Cursor:
 
     def stack(self) -> List[StackLevel]:
         """Give the frames at the position, innermost first."""
-        at_end = self._activations is None and self.position.number == self.end
-        calls = self._make_calls() if at_end else None
+        calls = self._make_calls() if self._activations is None else None
         if calls is not None and not calls.is_read:
             # An index is of one thread, so no function began without a call.
-            return stack(self.path, calls.innermost_at_end(), self._places, self.position, lambda frame: None)
+            frame = calls.innermost(self.position.number)
+            return stack(self.path, frame, self._places, self.position, lambda frame: None)
+        return self._levels()
+
+    def _levels(self) -> List[StackLevel]:
+        # With the frames that moves know.
         frame = self.activations.frame(self.position.number)
         return stack(self.path, frame, self._places, self.position, self.activations.beginning)
 
@@ -137,7 +141,7 @@ class Cursor:
 
         :param inside: Stop at ``addresses`` in the selected frame only (GDB's ``until``; ``advance`` stops anywhere).
         """
-        frame = self.stack()[self.selected].frame
+        frame = self._levels()[self.selected].frame
         number = self.position.number
         caller = frame.caller()
         returned = self.activations.after_call(caller, number) if caller is not None else None
@@ -158,7 +162,7 @@ class Cursor:
 
     def finish(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
         """Run until the selected frame has returned, or back to its call."""
-        levels = self.stack()
+        levels = self._levels()
         level = levels[self.selected]
         if level.inlined is not None:
             return self._arrive(self._finish_inlined(levels[self.selected + 1], backward, stops))

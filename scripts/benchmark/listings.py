@@ -55,7 +55,9 @@ def measure_listings(capture, title, lines):
         measured(line, lambda line=line: command(session, line))
         if "-3" in line:
             measured(line + ", again", lambda line=line: command(session, line))
-    measured("stack at the end", decoded.calls(session.debugger.function_at).innermost_at_end)
+    calls, last = decoded.calls(session.debugger.function_at), len(decoded.history)
+    measured("stack at the end", lambda: calls.innermost(last + 1))
+    measured("stack in its middle", lambda: calls.innermost(last // 2))
 
 
 def measure_halts(capture, instructions):
