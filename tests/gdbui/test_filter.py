@@ -211,10 +211,10 @@ def test_a_change_while_the_program_runs_holds_from_the_next_halt_on(tmp_path: P
         at = type_and_wait("etm start", "circular.")
         at = type_and_wait("continue &", "Continuing.")
         at = type_and_wait("etm filter include 0x%x-0x%x" % (FOREVER_TICK, FOREVER_TICK + 3), "; from the next halt on")
-        at = type_and_wait("interrupt", " bytes; ")
+        at = type_and_wait("interrupt", " bytes")
         at = type_and_wait("continue &", "Continuing.")
         time.sleep(0.5)  # until the handler has run
-        at = type_and_wait("interrupt", " bytes; ")
+        at = type_and_wait("interrupt", " bytes")
         gdb.type("etm captures 2\netm history 1,100000\n")
         end = type_and_wait("print 12345678", "= 12345678")
         ran = {int(address, 16) for address in re.findall(r"^\d+ +0x([0-9a-f]{8}) ", gdb.seen[at:end], re.M)}

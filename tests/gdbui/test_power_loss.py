@@ -96,5 +96,6 @@ def test_of_a_core_that_gdb_does_not_control(tmp_path: Path) -> None:
 def test_as_soon_as_it_is_started(tmp_path: Path) -> None:
     output = without_core(1, tmp_path, ["etm start", "etm status", "etm disconnect"])
     words = "the trace unit at 0x8009c000 lost power while it was programmed (ETMPDSR.Sticky)"
-    assert words + ": keep the core awake and start again" in output
+    # A core that is slow runs its first instruction when the unit is programmed already.
+    assert words + ": keep the core awake and start again" in output or LOST % "ETMPDSR.Sticky" in output
     assert "trace unit: on, busy, powered, no OS Lock, claimed by us" in output
