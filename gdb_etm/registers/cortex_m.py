@@ -29,6 +29,32 @@ CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "PARTNO" / bits(12),
     "REVISION" / bits(4)))
 
+# SECUREFAULT*, HARDFAULT* and NMIACT: Armv8-M alone.
+SHCSR = Register("SHCSR", 0xD24, "RW", BitStruct(
+    reserved(10),
+    "HARDFAULTPENDED" / bits(1),
+    "SECUREFAULTPENDED" / bits(1),
+    "SECUREFAULTENA" / bits(1),
+    "USGFAULTENA" / bits(1),
+    "BUSFAULTENA" / bits(1),
+    "MEMFAULTENA" / bits(1),
+    "SVCALLPENDED" / bits(1),
+    "BUSFAULTPENDED" / bits(1),
+    "MEMFAULTPENDED" / bits(1),
+    "USGFAULTPENDED" / bits(1),
+    "SYSTICKACT" / bits(1),
+    "PENDSVACT" / bits(1),
+    reserved(1),
+    "MONITORACT" / bits(1),
+    "SVCALLACT" / bits(1),
+    reserved(1),
+    "NMIACT" / bits(1),
+    "SECUREFAULTACT" / bits(1),
+    "USGFAULTACT" / bits(1),
+    "HARDFAULTACT" / bits(1),
+    "BUSFAULTACT" / bits(1),
+    "MEMFAULTACT" / bits(1)))
+
 CFSR = Register("CFSR", 0xD28, "RW", BitStruct(
     reserved(6),
     "DIVBYZERO" / bits(1),
@@ -56,11 +82,45 @@ CFSR = Register("CFSR", 0xD28, "RW", BitStruct(
     "DACCVIOL" / bits(1),
     "IACCVIOL" / bits(1)))
 
+HFSR = Register("HFSR", 0xD2C, "RW", BitStruct(
+    "DEBUGEVT" / bits(1),
+    "FORCED" / bits(1),
+    reserved(28),
+    "VECTTBL" / bits(1),
+    reserved(1)))
+
+DFSR = Register("DFSR", 0xD30, "RW", BitStruct(
+    reserved(26),
+    "PMU" / bits(1),
+    "EXTERNAL" / bits(1),
+    "VCATCH" / bits(1),
+    "DWTTRAP" / bits(1),
+    "BKPT" / bits(1),
+    "HALTED" / bits(1)))
+
+MMFAR = Register("MMFAR", 0xD34, "RW", word("ADDRESS"))
+
+BFAR = Register("BFAR", 0xD38, "RW", word("ADDRESS"))
+
 ID_PFR1 = Register("ID_PFR1", 0xD44, "RO", BitStruct(
     reserved(20),
     "MPROGMOD" / bits(4),
     "SECURITY" / bits(4),
     reserved(4)))
+
+# With the Security Extension alone, like SFAR.
+SFSR = Register("SFSR", 0xDE4, "RW", BitStruct(
+    reserved(24),
+    "LSERR" / bits(1),
+    "SFARVALID" / bits(1),
+    "LSPERR" / bits(1),
+    "INVTRAN" / bits(1),
+    "AUVIOL" / bits(1),
+    "INVER" / bits(1),
+    "INVIS" / bits(1),
+    "INVEP" / bits(1)))
+
+SFAR = Register("SFAR", 0xDE8, "RW", word("ADDRESS"))
 
 DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
     reserved(5),

@@ -220,6 +220,11 @@ def test_decode(register: Register, value: int, fields: Dict[str, int]) -> None:
         (tmc.FFCR, {"StopOnFl": 1, "FlushMan": 1}, 0x1040),
         (etb.FFCR, {"EnFTC": 1, "EnFCont": 1, "FOnMan": 1, "StopFl": 1}, 0x1043),
         (cortex_m.DEMCR, {"TRCENA": 1}, 1 << 24),
+        (cortex_m.SHCSR, {"USGFAULTENA": 1, "BUSFAULTENA": 1, "MEMFAULTENA": 1}, 7 << 16),
+        (cortex_m.SHCSR, {"HARDFAULTPENDED": 1, "SVCALLACT": 1, "MEMFAULTACT": 1}, 1 << 21 | 1 << 7 | 1),
+        (cortex_m.HFSR, {"FORCED": 1, "VECTTBL": 1}, 1 << 30 | 2),
+        (cortex_m.DFSR, {"VCATCH": 1}, 8),
+        (cortex_m.SFSR, {"SFARVALID": 1, "AUVIOL": 1}, 0x48),
     ],
 )
 def test_encode(register: Register, fields: Dict[str, int], value: int) -> None:
