@@ -9,7 +9,8 @@ clears its S_RESET_ST and S_RETIRE_ST.
 
 from __future__ import annotations
 
-from typing import Collection, Dict, List, Tuple
+from contextlib import suppress
+from typing import Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.poll import Deadline
@@ -25,25 +26,48 @@ _LIMITS = (("msplim_ns", 30), ("psplim_ns", 31))
 _PLACES = (("primask", 0), ("basepri", 8), ("faultmask", 16), ("control", 24))
 # CPUID.ARCHITECTURE with the Main Extension, and of Armv7-M.
 _MAINLINE = 0xF
+# Neighbours, each with the next; SFSR and SFAR are there with the Security Extension alone.
+_FAULTS = (cortex_m.SHCSR, cortex_m.CFSR, cortex_m.HFSR, cortex_m.DFSR, cortex_m.MMFAR, cortex_m.BFAR)
+_SECURE_FAULTS = (cortex_m.SFSR, cortex_m.SFAR)
 _HINT = "the core is not halted, or without power"
+
+
+class _Architecture(NamedTuple):
+    # Armv7-M, or Armv8-M with the Main Extension.
+    is_mainline: bool
+    is_v8m: bool
+    # Of Armv8-M with the Main Extension.
+    has_security: bool
 
 
 class SpecialRegisters:
     """Reads what is missing of a halted core's registers.
+
+    What the core is is read once.
 
     :param port: The core's memory.
     """
 
     def __init__(self, port: AccessPort) -> None:
         self._port = port
+        self._known: Optional[_Architecture] = None
+
+    def _architecture(self) -> _Architecture:
+        if self._known is None:
+            is_mainline = cortex_m.CPUID.get(self._read(cortex_m.CPUID), "ARCHITECTURE") == _MAINLINE
+            is_v8m = cortex_m.DDEVARCH.get(self._read(cortex_m.DDEVARCH), "ARCHID") == cortex_m.ARCHID_V8M
+            has_security = (
+                is_mainline and is_v8m and bool(cortex_m.ID_PFR1.get(self._read(cortex_m.ID_PFR1), "SECURITY"))
+            )
+            self._known = _Architecture(is_mainline, is_v8m, has_security)
+        return self._known
 
     def _limits(self) -> Tuple[Tuple[str, int], ...]:
         # The stack limits that the core has, and their REGSEL.
-        architecture = cortex_m.CPUID.get(self._read(cortex_m.CPUID), "ARCHITECTURE")
-        archid = cortex_m.DDEVARCH.get(self._read(cortex_m.DDEVARCH), "ARCHID")
-        if architecture != _MAINLINE or archid != cortex_m.ARCHID_V8M:
+        core = self._architecture()
+        if not (core.is_mainline and core.is_v8m):
             return ()
-        if cortex_m.ID_PFR1.get(self._read(cortex_m.ID_PFR1), "SECURITY"):
+        if core.has_security:
             return _SECURE_LIMITS + _LIMITS
         # Without the Security Extension there are those of Non-secure state alone.
         return tuple((name.partition("_")[0], number) for name, number in _LIMITS)
@@ -65,16 +89,26 @@ class SpecialRegisters:
             return {}
 
     def fault_status(self) -> Dict[str, int]:
-        """Read CFSR, the faults so far; empty without an answer.
+        """Read the fault status registers and their addresses, lower-case names.
 
-        Empty too where the core has no CFSR.
+        SFSR and SFAR too, where the core has them and shows them to the debugger.  Of registers that are banked, those
+        of the core's present Security state are read (DDI 0553, DSCSR).
+
+        :returns: Nothing where the core has none, or does not answer.
         """
-        try:
-            if cortex_m.CPUID.get(self._read(cortex_m.CPUID), "ARCHITECTURE") != _MAINLINE:
+        found: Dict[str, int] = {}
+        with suppress(AccessError):
+            core = self._architecture()
+            if not core.is_mainline:
                 return {}
-            return {"cfsr": self._read(cortex_m.CFSR)}
-        except AccessError:
-            return {}
+            found.update(self._read_neighbours(_FAULTS))
+            if core.has_security and cortex_m.DHCSR.get(self._read(cortex_m.DHCSR), "S_SDE"):
+                found.update(self._read_neighbours(_SECURE_FAULTS))
+        return found
+
+    def _read_neighbours(self, registers: Sequence[Register]) -> Dict[str, int]:
+        words = self._port.read_block(cortex_m.SCS_BASE + registers[0].offset, len(registers))
+        return {register.name.lower(): word for register, word in zip(registers, words)}
 
     def _missing(self, known: Collection[str]) -> Dict[str, int]:
         wanted = [pair for pair in (("msp", _MSP), ("psp", _PSP)) if pair[0] not in known]

@@ -67,6 +67,8 @@ class TargetConnection:
         # The chip's IDs from its first ROM tables, if a profile was looked for by ID.
         self.part_ids: List[PartId] = []
         self._vendor: Optional[Vendor] = None
+        # Reads what the debugger's server does not give of the core; None until it is asked.
+        self._special: Optional[SpecialRegisters] = None
         self._runs: Optional[int] = None
         # Drained, but an interruption came before tracing went on.
         self._held: Optional[RawCapture] = None
@@ -207,8 +209,9 @@ class TargetConnection:
         """
         if not is_m_profile(self._core):
             return {}
-        special = SpecialRegisters(self._spaces[0].port)
-        return {**special.missing(known), **special.fault_status()}
+        if self._special is None:
+            self._special = SpecialRegisters(self._spaces[0].port)
+        return {**self._special.missing(known), **self._special.fault_status()}
 
     def _reverse(self) -> Message:
         return self._client.request({"op": "past"}) if self._client is not None and self.reverses else {}

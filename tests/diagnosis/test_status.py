@@ -181,7 +181,7 @@ def test_nothing_was_read() -> None:
 @pytest.mark.parametrize("pc", [0xEFFFFFFE, 0xFFFFFFFE])
 @pytest.mark.parametrize("exception", [None, HARD])
 def test_lockup(pc: int, exception: Optional[int]) -> None:
-    """DDI 0553, B3.33 and DDI 0403E, B1.5.15: the PC is at the lockup address."""
+    """DDI 0553, B3.33; DDI 0403E, B1.5.15: the PC tells it."""
     status = fault_status(one("PRECISERR", hfsr=FORCED, pc=pc, bfar=4), exception)
     assert status.is_lockup and status.name == "lockup"
     assert status.lines[0].startswith("DHCSR.S_LOCKUP: ") and status.lines[1].startswith("CFSR.PRECISERR: ")
