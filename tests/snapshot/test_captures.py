@@ -113,3 +113,17 @@ def test_written_again_it_lists_the_same_packets(name: str, tmp_path: Path) -> N
         expected = list_packets(folder, *(("-src_name", "ETB_%d" % index) if index else ()))
         assert expected
         assert list_packets(copy) == expected
+
+
+def test_fault_status_is_kept_and_others_pass_over_it(tmp_path: Path) -> None:
+    """OpenCSD lists the same packets of a snapshot that holds it."""
+    (capture,) = read_snapshot(capture_folder("v8m-svc"))
+    status = {"shcsr": 0x70000, "cfsr": 0x8200, "hfsr": 1 << 30, "dfsr": 8, "mmfar": 0, "bfar": 0x30000000}
+    secure = {"sfsr": 0x48, "sfar": 0x10000000}
+    (source,) = capture.sources
+    assert source.core is not None
+    core = source.core._replace(registers={**source.core.registers, **status, **secure})
+    write_snapshot(capture._replace(sources=(source._replace(core=core),)), str(tmp_path / "saved"))
+    (read,) = read_snapshot(str(tmp_path / "saved"))
+    assert read.sources[0].core is not None and read.sources[0].core.registers == core.registers
+    assert list_packets(str(tmp_path / "saved")) == list_packets(capture_folder("v8m-svc")) != []
