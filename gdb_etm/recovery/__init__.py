@@ -25,8 +25,8 @@ The stages, each of which knows only those before it:
 - ``execution/``: goes along the history and builds all of the above; exceptions are here.
 - ``solve/``: the worklist, tier after tier, and what is dropped where facts contradict each other.
 
-Above them ``segment.py`` works out one segment of a history, ``queries.py`` and ``explain.py`` answer, ``pieces.py``
-with ``border.py`` and ``handover.py`` goes back piece by piece as far as somebody asks, ``neighbourhoods.py`` answers
-at once about any place, ``distrust.py`` remembers what turned out false, and ``recovery.py`` is what the rest of the
-program calls.  Pure: no files, no clock, no thread.
+Above them ``segment.py`` works out one segment of a history, ``queries.py``, ``explain.py`` and ``origins.py`` answer,
+``pieces.py`` with ``border.py`` and ``handover.py`` goes back piece by piece as far as somebody asks,
+``neighbourhoods.py`` answers at once about any place, ``distrust.py`` remembers what turned out false, and
+``recovery.py`` is what the rest of the program calls.  Pure: no files, no clock, no thread.
 """

@@ -12,6 +12,7 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
+from gdb_etm.recovery.origins import Maker, MakerKind, Origins, Place, RegisterPlace
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.pointers.points_to import PointsTo, points_to
 from gdb_etm.recovery.queries import Queries
@@ -70,6 +71,8 @@ class Recovery:
         self._firsts = [one.segment.first for one in self._pieces]
         self._neighbourhoods = Neighbourhoods(self._work_alone)
         self._known_features: Optional[Features] = None
+        # Of the piece that was asked last.
+        self._origins: Optional[Tuple[Queries, Origins]] = None
 
     def solve(self) -> None:
         """Work out what leads to the end, before anybody asks."""
@@ -171,6 +174,24 @@ class Recovery:
         """List the facts that a register's value rests on, nearest first."""
         queries = self._at(number)
         return [] if queries is None else queries.why(number, name)
+
+    def origin(self, place: Place) -> Maker:
+        """Find what put a value into its place.
+
+        Of one that nobody wrote in what is worked out it is BEFORE, with the first instruction of that.
+        """
+        maker = Maker(MakerKind.BEFORE, place.number)
+        while True:
+            queries = self._at(place.number)
+            if queries is None or queries.solution.contradiction is not None:
+                return maker
+            if self._origins is None or self._origins[0] is not queries:
+                self._origins = queries, Origins(queries)
+            origins = self._origins[1]
+            maker = origins.register(place) if isinstance(place, RegisterPlace) else origins.memory(place)
+            if maker.kind is not MakerKind.BEFORE or maker.number >= place.number:
+                return maker
+            place = place._replace(number=maker.number)
 
     def writes(self, address: int, size: int, enough: Optional[int] = None) -> Written:
         """Find the stores that wrote memory, back to a gap or halt.
