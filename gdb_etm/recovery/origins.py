@@ -7,17 +7,17 @@ a chain of such steps is a dynamic backward slice (B. Korel, J. Laski: Dynamic p
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from enum import Enum
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START
 from gdb_etm.recovery.lift.operations import MASK, SLOTS, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Step, Template
+from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.memory.cells import BLOCKED
 from gdb_etm.recovery.queries import Queries
-from gdb_etm.recovery.values import Tier
+from gdb_etm.recovery.values import Tier, Value
 
 # Made-by numbers of loads begin here (``gdb_etm.recovery.ssa.trace_ssa``).
 _LOADS = -16
@@ -25,73 +25,6 @@ _SELECTIONS = (ConstraintKind.SELECT, ConstraintKind.CHOOSE)
 _LINKS = (ConstraintKind.LINK, ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
 # What an exception pushes, in the order of its frame, but for the return address and xPSR.
 _PUSHED = (0, 1, 2, 3, 12, 14)
-
-
-class RegisterPlace(NamedTuple):
-    """A register before an instruction."""
-
-    number: int
-    # Lower-case.
-    name: str
-
-
-class MemoryPlace(NamedTuple):
-    """Bytes of memory before an instruction."""
-
-    number: int
-    address: int
-    # In bytes.
-    size: int
-
-
-Place = Union[RegisterPlace, MemoryPlace]
-
-
-class MakerKind(Enum):
-    """What put a value into its place."""
-
-    # An instruction computed it from registers, or loads and registers.
-    COMPUTED = "computed"
-    # An instruction copied a register.
-    COPIED = "copied"
-    # An instruction loaded it.
-    LOADED = "loaded"
-    # It stands in the program.
-    CONSTANT = "constant"
-    # An instruction stored it.
-    STORED = "stored"
-    # An exception pushed it.
-    PUSHED = "pushed"
-    # An instruction has set it if its condition held, which is not known; the first source is the register before.
-    SELECTED = "selected"
-    # Several stores made its bytes.
-    MERGED = "merged"
-    # A call or handler has kept it, or a thread switch.
-    KEPT = "kept"
-    # Nobody wrote it since an instruction that is the first that is known.
-    BEFORE = "before"
-    # A store whose address, or whose condition, is not known may have made it.
-    HIDDEN = "hidden"
-    # A device, or memory that others write.
-    DEVICE = "device"
-    # An exception, or an instruction without a model.
-    OUTSIDE = "outside"
-
-
-class Maker(NamedTuple):
-    """What put a value into its place."""
-
-    kind: MakerKind
-    # The instruction's; of what an exception pushed that of the instruction before; of BEFORE the first that is known.
-    number: int
-    # What it was made from.
-    sources: Tuple[Place, ...] = ()
-    # What the address was made from that the instruction accessed.
-    address: Tuple[RegisterPlace, ...] = ()
-    # The accessed bytes, if their address is known.
-    accessed: Optional[MemoryPlace] = None
-    # The worst that this step rests on.
-    tier: Tier = Tier.EXACT
 
 
 _NAMES = {slot: name for name, slot in SLOTS.items()}
@@ -138,6 +71,50 @@ class Origins:
             return self._executed(writer, template, slot)
         variable = self._ssa.held[slot][at]
         return self._other(writer, slot, variable) if variable >= 0 else Maker(MakerKind.OUTSIDE, writer)
+
+    def interrupted(self, number: int, name: str) -> Tuple[Value, Maker]:
+        """Give a register as an exception has found it, and what put it there.
+
+        :param number: Of the last instruction before the exception.
+        """
+        slot, template = SLOTS[name], self._template(number)
+        ran = slot in template.writes and self._outcome(number, template, slot)[0] is not False
+        maker = self._executed(number, template, slot) if ran else self.register(RegisterPlace(number, name))
+        value = self._queries.register(number + 1, name) if 4 <= slot <= 11 else None
+        if slot in _PUSHED:
+            first, last = self._span(number)
+            stores = [one for one in self._ssa.accesses[first:last] if one.store]
+            at = sum(step[0] == Op.STORE for step in template.steps) * self._ran(number, template) + _PUSHED.index(slot)
+            value = self._queries.value(stores[at].data) if at < len(stores) else None
+        if value is None or value.value is None:
+            value = self._queries.computed(number, slot) if ran else self._queries.register(number, name)
+        return value, maker
+
+    def target(self, number: int) -> Optional[Maker]:
+        """Find what made the address that a branch went to; None of a direct one."""
+        template = self._template(number)
+        return (
+            None
+            if template.target is None or template.target < 0
+            else self._executed(number, template, template.target)
+        )
+
+    def accesses(self, number: int) -> List[Accessed]:
+        """List the loads and stores of an instruction, with the pushes of an exception after it."""
+        first, last = self._span(number)
+        found: List[Accessed] = []
+        for one in self._ssa.accesses[first:last]:
+            known = self._domain.mask[one.address] == MASK
+            address = self._domain.bits[one.address] if known else None
+            if self._domain.mask[one.condition] != MASK or self._domain.bits[one.condition]:
+                found.append(Accessed(one.store, address, one.size, self._queries.tier(one.address)))
+        return found
+
+    def address_of(self, number: int) -> Tuple[RegisterPlace, ...]:
+        """Give what the address was made from that an instruction accessed first."""
+        steps = self._template(number).steps
+        at = next((at for at, step in enumerate(steps) if step[0] in (Op.LOAD, Op.STORE)), None)
+        return () if at is None else self._registers(number, steps, at, steps[at][2][0])
 
     def _template(self, number: int) -> Template:
         return self._solution.flow.executed[number - self._solution.first]
@@ -197,7 +174,8 @@ class Origins:
 
     def _outcome(self, number: int, template: Template, slot: int) -> Tuple[Optional[bool], Tier]:
         # Whether an instruction's condition held, and what that rests on; None where it is not known.
-        variable = self._solution.variable(number + 1, slot) if template.condition != ALWAYS else None
+        is_open = template.condition != ALWAYS and slot < TEMPORARY
+        variable = self._solution.variable(number + 1, slot) if is_open else None
         made = START if variable is None else self._ssa.made[variable]
         if made < 0 or self._ssa.constraints[made][0] not in _SELECTIONS:
             return True, Tier.EXACT

@@ -102,6 +102,13 @@ class Queries:
             return Value(None, Tier.UNKNOWN, "what #{:,} compares is not known".format(writer))
         return _known(found[0], "computed at #{:,}".format(writer), MASK, found[1])
 
+    def computed(self, number: int, slot: int) -> Value:
+        """Give what an instruction leaves in a register, by what was before it."""
+        found = self._executed(self.solution.flow.executed[number - self.solution.first], number).get(slot)
+        if found is None:
+            return Value(None, Tier.UNKNOWN, "cannot be derived from what #{:,} computed".format(number))
+        return _known(found[0], "computed at #{:,}".format(number), MASK, found[1])
+
     def _executed(self, template: Template, number: int) -> Dict[int, Optional[Tuple[int, Tier]]]:
         # What an instruction computes from what is known before it.
         domain = self._domain

@@ -11,8 +11,9 @@ from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
+from gdb_etm.recovery.makers import Maker, MakerKind, Place, RegisterPlace
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
-from gdb_etm.recovery.origins import Maker, MakerKind, Origins, Place, RegisterPlace
+from gdb_etm.recovery.origins import Origins
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.pointers.points_to import PointsTo, points_to
 from gdb_etm.recovery.queries import Queries
@@ -185,13 +186,21 @@ class Recovery:
             queries = self._at(place.number)
             if queries is None or queries.solution.contradiction is not None:
                 return maker
-            if self._origins is None or self._origins[0] is not queries:
-                self._origins = queries, Origins(queries)
-            origins = self._origins[1]
+            origins = self._of(queries)
             maker = origins.register(place) if isinstance(place, RegisterPlace) else origins.memory(place)
             if maker.kind is not MakerKind.BEFORE or maker.number >= place.number:
                 return maker
             place = place._replace(number=maker.number)
+
+    def origins(self, number: int) -> Optional[Origins]:
+        """Give the single steps back from an instruction; None where nothing is worked out."""
+        queries = self._at(number) if number else None
+        return None if queries is None or queries.solution.contradiction is not None else self._of(queries)
+
+    def _of(self, queries: Queries) -> Origins:
+        if self._origins is None or self._origins[0] is not queries:
+            self._origins = queries, Origins(queries)
+        return self._origins[1]
 
     def writes(self, address: int, size: int, enough: Optional[int] = None) -> Written:
         """Find the stores that wrote memory, back to a gap or halt.

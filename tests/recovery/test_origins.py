@@ -11,7 +11,7 @@ import pytest
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
-from gdb_etm.recovery.origins import Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier

@@ -1,0 +1,83 @@
+"""The diagnosis: from where a program went wrong back to the first thing that is."""
+
+from __future__ import annotations
+
+from typing import List, Mapping, NamedTuple, Optional, Tuple
+
+from gdb_etm.diagnosis.patterns.bounds import Bounds
+from gdb_etm.diagnosis.patterns.heap import Heap
+from gdb_etm.diagnosis.patterns.races import Races
+from gdb_etm.diagnosis.patterns.stacks import Stacks
+from gdb_etm.diagnosis.patterns.unset import Unset
+from gdb_etm.diagnosis.pointers import Pointers
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.site import Site, find_site
+from gdb_etm.diagnosis.slice import Node, Slice
+from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.recovery.makers import MakerKind
+
+_ENDS = {
+    MakerKind.CONSTANT: "is a constant",
+    MakerKind.DEVICE: "was read from a device",
+    MakerKind.BEFORE: "was there before the history begins",
+    MakerKind.HIDDEN: "may have been written by a store whose address is not known",
+    MakerKind.OUTSIDE: "was made by what is not followed",
+    MakerKind.SELECTED: "depends on a condition that is not known",
+}
+
+
+class End(NamedTuple):
+    """A node behind which nothing is known."""
+
+    node: Node
+    # Why, in words.
+    text: str
+
+
+class Diagnosis(NamedTuple):
+    """Why a program went wrong."""
+
+    site: Site
+    # The steps from the bad value back, nearest first; up to the verdict.
+    chain: Tuple[Node, ...]
+    # None where nothing on the way is known to be wrong.
+    verdict: Optional[Suspicion]
+    # Where the ways back end.
+    ends: Tuple[End, ...]
+    slice: Slice
+
+
+def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
+    """Find out why a program went wrong.
+
+    :param registers: Of the core at the halt, with fault status registers where they are known.
+    :returns: None where it did not.
+    """
+    site = find_site(scene, registers)
+    if site is None:
+        return None
+    roots = [place for bad in site.bad for place in bad.places]
+    slice_ = Slice(scene, roots)
+    pointers = Pointers(scene)
+    heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
+    looks = (Bounds(scene, pointers).look, Unset(scene).look, Races(scene).look, heap.look, stacks.look)
+    ends: List[End] = []
+    for node in slice_:
+        found = [suspicion for suspicion in (look(node) for look in looks) if suspicion is not None]
+        if found:
+            return Diagnosis(site, tuple(slice_.path(node)), found[0], tuple(ends), slice_)
+        if node.maker.kind in _ENDS:
+            ends.append(End(node, _ENDS[node.maker.kind]))
+    verdict = heap.twice()
+    if verdict is None and ends:
+        verdict = _origin(slice_, ends[0])
+    chain = tuple(slice_.path(ends[0].node)) if ends else tuple(slice_.nodes[:1])
+    return Diagnosis(site, chain, verdict, tuple(ends), slice_)
+
+
+def _origin(slice_: Slice, end: End) -> Optional[Suspicion]:
+    # The newest store on the way to a value's end.
+    path = slice_.path(end.node)
+    stores = [node for node in path if node.maker.kind in (MakerKind.STORED, MakerKind.DEVICE)]
+    number = stores[-1].maker.number if stores else path[-1].maker.number
+    return Suspicion(SuspicionKind.ORIGIN, number, "the value %s" % end.text, path[-1].maker.tier)

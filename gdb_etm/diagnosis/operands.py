@@ -1,0 +1,65 @@
+"""Operands of an instruction that did not run to its end."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply
+from gdb_etm.recovery.lift.operations import SLOTS, TEMPORARY, Op
+from gdb_etm.recovery.lift.template import Step, Template
+
+_NAMES = {slot: name for name, slot in SLOTS.items()}
+_DIVISIONS = (Op.UDIV, Op.SDIV)
+
+
+class Operand(NamedTuple):
+    """An address that an instruction accesses, or a divisor."""
+
+    # "load", "store" or "divide".
+    what: str
+    # None where it is not known.
+    value: Optional[int]
+    # In bytes; of an access.
+    size: int
+    # The registers that it is made from.
+    registers: Tuple[str, ...]
+
+
+def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[Operand]:
+    """List what an instruction accesses and divides by.
+
+    :param read: Gives a register before it, if that is known.
+    """
+    known: Dict[int, Optional[int]] = {}
+    found: List[Operand] = []
+
+    def value(slot: int) -> Optional[int]:
+        if slot < 0:
+            return ~slot
+        if slot not in known and slot < TEMPORARY:
+            known[slot] = read(_NAMES[slot]) if slot in _NAMES else None
+        return known.get(slot)
+
+    for at, (op, outputs, inputs, detail) in enumerate(template.steps):
+        values = [value(slot) for slot in inputs]
+        if op in (Op.LOAD, Op.STORE):
+            what = "load" if op == Op.LOAD else "store"
+            found.append(Operand(what, values[0], detail[0], feeding(template.steps, at, inputs[0])))
+        elif op in _DIVISIONS:
+            found.append(Operand("divide", values[1], 0, feeding(template.steps, at, inputs[1])))
+        result: Optional[int] = None
+        if op not in IMPURE and None not in values:
+            result = apply(Op(op), detail, [one for one in values if one is not None])
+        for slot in outputs:
+            known[slot] = result
+    return found
+
+
+def feeding(steps: Sequence[Step], end: int, slot: int) -> Tuple[str, ...]:
+    """List the registers that a slot was made from by the first so many steps; what was loaded is left out."""
+    wanted = {slot}
+    for op, outputs, inputs, _ in reversed(steps[:end]):
+        if wanted.intersection(outputs):
+            wanted.difference_update(outputs)
+            wanted.update(inputs if op != Op.LOAD else ())
+    return tuple([_NAMES[one] for one in sorted(wanted) if one in _NAMES])

@@ -1,0 +1,169 @@
+"""Stores and loads outside of what their pointer was made from."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, is_allocator, sweep
+from gdb_etm.diagnosis.scene import Activation, Area, Scene
+from gdb_etm.diagnosis.slice import Node
+from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
+from gdb_etm.recovery.values import Tier
+
+# Executions of the same instruction that are compared, at most.
+_LIKE = 64
+_REACH = 20000
+
+
+class Bounds:
+    """Finds accesses outside of their object.
+
+    :param scene: What is looked at.
+    :param pointers: Where pointers were made.
+    """
+
+    def __init__(self, scene: Scene, pointers: Pointers) -> None:
+        self._scene = scene
+        self._pointers = pointers
+
+    def look(self, node: Node) -> Optional[Suspicion]:
+        """Look at a store or a load."""
+        accessed = accessed_at(node.maker)
+        if accessed is None:
+            return None
+        if node.maker.kind is MakerKind.STORED:
+            return self._saved(node, accessed) or self._swept(node, accessed) or self._outside(node, accessed)
+        return self._outside(node, accessed) if node.maker.kind is MakerKind.LOADED else None
+
+    def _saved(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
+        # A register of a caller is where a store went that is not the function's own push.
+        number = node.maker.number
+        saved = self._scene.saved_at(number, accessed.address, accessed.size)
+        if saved is None:
+            return None
+        name = saved.activation.function.name if saved.activation.function is not None else "?"
+        what = "the return address" if saved.register == 14 else "the saved r%d" % saved.register
+        text = "overwrites %s of %s" % (what, name)
+        found = sweep(self._scene, number)
+        if found is not None and found.stores > 1:
+            area = self._local(saved.activation, number, found.low)
+            if area is not None:
+                text = "writes past the end of %s (%d bytes), over %s of %s" % (area.name, area.size, what, name)
+        return Suspicion(SuspicionKind.SAVED_REGISTER, number, text, node.maker.tier)
+
+    def _local(self, activation: Activation, number: int, address: int) -> Optional[Area]:
+        at = number if self._scene.activation(number) is activation else None
+        for one, called_at in self._scene.callers(self._scene.activation(number) or activation):
+            at = called_at if one is activation else at
+        return area_of(self._scene.locals(activation, at), address) if at is not None else None
+
+    def _swept(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
+        # The stores of a loop run out of an array into what lies behind or before it.
+        found = sweep(self._scene, node.maker.number)
+        if found is None or found.stores < 2:
+            return None
+        first = self._scene.accesses(found.first)
+        begins = [one.address for one in first if one.store and one.address is not None]
+        around = self._areas(node.maker.number, begins[0])
+        left = [one for one in around if not one.start <= accessed.address < one.end]
+        if not left or any((one.start, one.end) == (found.low, found.high) for one in around):
+            return None
+        area = max(left, key=lambda one: one.size)
+        arrays = [one for one in left if one.is_array]
+        area = max(arrays, key=lambda one: one.size) if arrays else area
+        text = "writes past the end of %s (%d bytes)" % (area.name, area.size)
+        if accessed.address < area.start:
+            text = "writes before the start of %s" % area.name
+        victim = self._name(node.maker.number, accessed.address)
+        return Suspicion(SuspicionKind.OVERRUN, node.maker.number, text + _over(victim), node.maker.tier)
+
+    def _areas(self, number: int, address: int) -> Sequence[Area]:
+        found = list(self._scene.names.containers(address))
+        activation = self._scene.activation(number)
+        return found or list(self._scene.locals(activation, number) if activation is not None else ())
+
+    def _name(self, number: int, address: int) -> str:
+        areas = self._scene.names.containers(address)
+        return areas[-1].name if areas else ""
+
+    def _outside(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
+        number = node.maker.number
+        root = self._pointers.root(node.maker.address)
+        if root is None or root.is_stack:
+            return None
+        block = self._block(root)
+        if block is not None:
+            return self._outside_block(node, accessed, block)
+        home = self._object(root.address)
+        if home is None or home.start <= accessed.address < home.end:
+            return None
+        if not self._stays(number, home):
+            return None
+        there = self._name(number, accessed.address)
+        is_store = node.maker.kind is MakerKind.STORED
+        text = "%s outside of %s (%d bytes)" % ("writes" if is_store else "reads", home.name, home.size)
+        kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
+        return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, root.tier))
+
+    def _object(self, address: int) -> Optional[Area]:
+        areas = self._scene.names.containers(address)
+        return areas[0] if areas else None
+
+    def _stays(self, number: int, home: Area) -> bool:
+        # Whether other executions of the same instruction stay within the object that their pointer was made from.
+        here = self._scene.history.instruction(number).address
+        inside = 0
+        for one in self._like(number, here):
+            for access, registers in self._accessed(one):
+                root = self._pointers.root(registers)
+                own = self._object(root.address) if root is not None else None
+                if own is not None and own.start <= access < own.end:
+                    inside += 1
+        return inside > 0
+
+    def _like(self, number: int, address: int) -> List[int]:
+        found: List[int] = []
+        for one in range(number - 1, max(number - _REACH, 0), -1):
+            if self._scene.history.instruction(one).address == address:
+                found.append(one)
+                if len(found) >= _LIKE:
+                    break
+        return found
+
+    def _accessed(self, number: int) -> List[Tuple[int, Sequence[RegisterPlace]]]:
+        template = self._scene.template(number)
+        accesses = self._scene.accesses(number)
+        if template is None or not accesses or accesses[0].address is None:
+            return []
+        return [(accesses[0].address, self._scene.address_of(number))]
+
+    def _block(self, root: Root) -> Optional[Area]:
+        # The block that an allocator gave.
+        allocation = root.allocation
+        if allocation is None or not allocation.is_whole or allocation.function is None:
+            return None
+        start = self._scene.result(allocation)
+        name = allocation.function.name
+        order = ("r1", "r0") if name.startswith("_") and name.endswith("_r") else ("r0", "r1")
+        size = self._scene.register(allocation.first, order[0])
+        if "calloc" in name:
+            count = self._scene.register(allocation.first, "r1" if order[0] == "r0" else "r2")
+            size = size * count if size is not None and count is not None else None
+        if "realloc" in name:
+            size = self._scene.register(allocation.first, "r2" if order[0] == "r1" else "r1")
+        if start is None or size is None or not is_allocator(name):
+            return None
+        return Area("the block of %d bytes from %s" % (size, name), start, size, True)
+
+    def _outside_block(self, node: Node, accessed: MemoryPlace, block: Area) -> Optional[Suspicion]:
+        if block.start <= accessed.address and accessed.address + accessed.size <= block.end:
+            return None
+        is_store = node.maker.kind is MakerKind.STORED
+        text = "%s outside of %s" % ("writes" if is_store else "reads", block.name)
+        kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
+        return Suspicion(kind, node.maker.number, text, node.maker.tier)
+
+
+def _over(name: str) -> str:
+    return ", over %s" % name if name else ""

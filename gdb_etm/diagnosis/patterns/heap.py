@@ -1,0 +1,115 @@
+"""Memory that was freed, and used or freed again."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.diagnosis.pointers import Pointers, accessed_at, is_allocator, is_release
+from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.diagnosis.slice import Node
+from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.recovery.makers import MakerKind
+
+
+class Release(NamedTuple):
+    """A block that was given back."""
+
+    address: int
+    # The call's instruction.
+    number: int
+    # The function that took it.
+    activation: Activation
+
+
+class Heap:
+    """Finds uses of memory after it was freed.
+
+    :param scene: What is looked at.
+    :param pointers: Where pointers were made.
+    """
+
+    def __init__(self, scene: Scene, pointers: Pointers) -> None:
+        self._scene = scene
+        self._pointers = pointers
+        self._found: Optional[List[Release]] = None
+
+    @property
+    def releases(self) -> List[Release]:
+        """The blocks that were given back, oldest first."""
+        if self._found is None:
+            self._found = [release for one in self._scene.activations() for release in self._release(one)]
+        return self._found
+
+    def _release(self, one: Activation) -> List[Release]:
+        # Of functions that call one another to free the outermost counts.
+        if one.function is None or not one.is_whole or not is_release(one.function.name):
+            return []
+        called_at = one.frame.called_at
+        up = one.frame.caller()
+        if called_at is None or up is None or up.function is None or is_release(up.function.name):
+            return []
+        name = one.function.name
+        address = self._scene.register(one.first, "r1" if name.startswith("_") and name.endswith("_r") else "r0")
+        return [Release(address, called_at, one)] if address else []
+
+    def look(self, node: Node) -> Optional[Suspicion]:
+        """Look at an access through a pointer to a block that was freed before."""
+        accessed = accessed_at(node.maker)
+        if accessed is None or node.maker.kind not in (MakerKind.LOADED, MakerKind.STORED):
+            return None
+        number = node.maker.number
+        if self._is_inside(number):
+            return None
+        root = self._pointers.root(node.maker.address)
+        if root is None or root.allocation is None:
+            return None
+        start = self._scene.result(root.allocation)
+        for release in reversed(self.releases):
+            if root.allocation.last < release.number < number and release.address == start:
+                return self._freed(node, release)
+        return None
+
+    def _is_inside(self, number: int) -> bool:
+        # Whether an instruction is the allocator's own.
+        one = self._scene.activation(number)
+        if one is None:
+            return True
+        functions = [one.function, *(caller.function for caller, _ in self._scene.callers(one))]
+        return any(name is not None and (is_allocator(name.name) or is_release(name.name)) for name in functions)
+
+    def _freed(self, node: Node, release: Release) -> Suspicion:
+        function = self._scene.function(node.maker.number)
+        verb = "writes" if node.maker.kind is MakerKind.STORED else "reads"
+        by = function.name if function is not None else "code"
+        text = "frees the block at 0x%08x, which %s %s at #%s all the same" % (
+            release.address,
+            by,
+            verb,
+            format(node.maker.number, ","),
+        )
+        return Suspicion(SuspicionKind.FREED, release.number, text, node.maker.tier, node.maker.number)
+
+    def twice(self) -> Optional[Suspicion]:
+        """Find a block that was freed twice, and not given out in between."""
+        given: Dict[int, List[int]] = {}
+        for one in self._scene.activations():
+            if one.function is not None and is_allocator(one.function.name):
+                start = self._scene.result(one)
+                if start is not None:
+                    given.setdefault(start, []).append(one.first)
+        pairs: List[Tuple[Release, Release]] = []
+        freed: Dict[int, Release] = {}
+        for release in self.releases:
+            before = freed.get(release.address)
+            again = [number for number in given.get(release.address, ()) if before and before.number < number]
+            if before is not None and not any(number < release.number for number in again):
+                pairs.append((before, release))
+            freed[release.address] = release
+        if not pairs:
+            return None
+        before, release = pairs[-1]
+        text = "frees the block at 0x%08x, which was freed at #%s already" % (
+            release.address,
+            format(before.number, ","),
+        )
+        return Suspicion(SuspicionKind.FREED, release.number, text, other=before.number)

@@ -1,0 +1,164 @@
+"""Where a pointer was made, and the stores of a loop."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.scene import Activation, Area, Scene
+from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.values import Tier
+
+# Steps back to where a pointer was made, and instructions back in a loop, at most.
+_STEPS = 3000
+_LOOP = 6000
+_PLAIN = (MakerKind.COPIED, MakerKind.COMPUTED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED)
+
+
+class Root(NamedTuple):
+    """Where a pointer was made."""
+
+    # The address that it had.
+    address: int
+    # The instruction that made it, that read SP for it, or the first that is known.
+    number: int
+    kind: MakerKind
+    # Whether it was made from SP.
+    is_stack: bool
+    # The allocation that it was returned by, if that is in the history.
+    allocation: Optional[Activation]
+    tier: Tier
+
+
+def is_allocator(name: str) -> bool:
+    """Check whether a function of that name gives memory."""
+    return "alloc" in name.lower() and not is_release(name) or name in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk")
+
+
+def is_release(name: str) -> bool:
+    """Check whether a function of that name takes memory back."""
+    low = name.lower()
+    return low in ("free", "_free_r") or low.endswith("free") or "dealloc" in low or low.startswith(("_zdl", "_zda"))
+
+
+class Pointers:
+    """Finds where pointers were made.
+
+    :param scene: What is looked at.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._roots: Dict[RegisterPlace, Optional[Root]] = {}
+
+    def base(self, registers: Sequence[RegisterPlace]) -> Optional[RegisterPlace]:
+        """Choose the register of an address that holds a pointer, not an index."""
+        named = [one for one in registers if one.name == "sp"]
+        if named or len(registers) == 1:
+            return (named or list(registers))[0]
+        known = [one for one in registers if self._is_pointer(one)]
+        return known[0] if len(known) == 1 else None
+
+    def _is_pointer(self, place: Place) -> bool:
+        value = self._scene.value(place)
+        return (
+            value.value is not None
+            and value.tier <= Tier.ASSUMED
+            and self._scene.is_mapped(value.value)
+            and (value.value >= 0x1000_0000)
+        )
+
+    def root(self, registers: Sequence[RegisterPlace]) -> Optional[Root]:
+        """Find where the pointer of an access was made."""
+        base = self.base(registers)
+        if base is None:
+            return None
+        if base not in self._roots:
+            self._roots[base] = self._find(base)
+        return self._roots[base]
+
+    def _find(self, base: RegisterPlace) -> Optional[Root]:
+        place: Place = base
+        tier = Tier.EXACT
+        for _ in range(_STEPS):
+            value = self._scene.value(place)
+            if value.value is None or value.tier > Tier.ASSUMED:
+                return None
+            tier = max(tier, value.tier)
+            is_stack = isinstance(place, RegisterPlace) and place.name == "sp"
+            maker = self._scene.maker(place)
+            allocation = self._allocation(maker)
+            ends = is_stack or allocation is not None or maker.kind not in _PLAIN or maker.tier > Tier.ASSUMED
+            following = None if ends else self._next(maker)
+            if following is None:
+                made = place.number if is_stack else maker.number
+                return Root(value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier))
+            place = following
+        return None
+
+    def _next(self, maker: Maker) -> Optional[Place]:
+        if len(maker.sources) == 1:
+            return maker.sources[0]
+        found = [one for one in maker.sources if self._is_pointer(one)]
+        return found[0] if len(found) == 1 else None
+
+    def _allocation(self, maker: Maker) -> Optional[Activation]:
+        # The outermost function of an allocator that an instruction is in.
+        found: Optional[Activation] = None
+        one = self._scene.activation(maker.number)
+        if one is None:
+            return None
+        for activation in [one, *(caller for caller, _ in self._scene.callers(one))]:
+            if activation.function is None or not is_allocator(activation.function.name):
+                break
+            found = activation
+        return found
+
+
+class Sweep(NamedTuple):
+    """The stores of a loop, up to one of them."""
+
+    # The lowest address, and that just past the highest.
+    low: int
+    high: int
+    # The instruction of the first.
+    first: int
+    stores: int
+
+
+def sweep(scene: Scene, number: int) -> Optional[Sweep]:
+    """Find the stores of the same instruction that lead up to one, side by side.
+
+    :param number: The store's.
+    """
+    here = scene.history.instruction(number).address
+    activation = scene.activation(number)
+    stored = _store(scene, number)
+    if activation is None or stored is None or stored.address is None:
+        return None
+    low, high = stored.address, stored.address + stored.size
+    first, count, last = number, 1, stored.address
+    for one in range(number - 1, max(activation.first, number - _LOOP) - 1, -1):
+        if scene.history.instruction(one).address != here or scene.activation(one) is not activation:
+            continue
+        before = _store(scene, one)
+        if before is None or before.address is None or abs(before.address - last) != before.size:
+            break
+        low, high = min(low, before.address), max(high, before.address + before.size)
+        first, count, last = one, count + 1, before.address
+    return Sweep(low, high, first, count)
+
+
+def _store(scene: Scene, number: int) -> Optional[Accessed]:
+    stores = [one for one in scene.accesses(number) if one.store]
+    return stores[0] if stores else None
+
+
+def area_of(areas: Sequence[Area], address: int) -> Optional[Area]:
+    """Give the innermost area that holds an address."""
+    found: List[Tuple[int, Area]] = [(one.size, one) for one in areas if one.start <= address < one.end]
+    return min(found)[1] if found else None
+
+
+def accessed_at(maker: Maker) -> Optional[MemoryPlace]:
+    """Give what a store or load accessed, if its address is exact or assumed."""
+    return maker.accessed if maker.tier <= Tier.ASSUMED else None

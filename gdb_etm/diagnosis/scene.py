@@ -1,0 +1,264 @@
+"""What a diagnosis looks at: a history with its values, calls and memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+from gdb_etm.history.calls import CallHistory
+from gdb_etm.history.entries import Entered
+from gdb_etm.history.frames import Frame, Function
+from gdb_etm.program.cfi import CallFrames
+from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.lift.template import Template, Templates
+from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Tier, Value
+
+# Where M-profile's memory map has devices and the core's own registers (Armv8-M ARM, B8.1).
+_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
+_WORD = 4
+
+
+class Area(NamedTuple):
+    """A piece of memory with a name, as in ``station.table[2]``."""
+
+    name: str
+    start: int
+    # In bytes.
+    size: int
+    is_array: bool
+
+    @property
+    def end(self) -> int:
+        """The address just past it."""
+        return self.start + self.size
+
+
+class MemoryNames(Protocol):
+    """Names of memory, by symbols and debug information."""
+
+    def containers(self, address: int) -> Sequence[Area]:
+        """List what holds an address: the object first, its innermost member last."""
+
+    def locals(self, pc: int, cfa: int) -> Sequence[Area]:
+        """List the variables in a function's frame.
+
+        :param pc: Where execution is in the function.
+        :param cfa: The canonical frame address.
+        """
+
+    def parameters(self, address: int) -> Optional[int]:
+        """Count the registers that a function's arguments are in; None where unknown.
+
+        :param address: Of its first instruction.
+        """
+
+
+class Activation(NamedTuple):
+    """One activation of a function."""
+
+    # Numbers of its first and last instruction in the history.
+    first: int
+    last: int
+    # Whether it was called, or an exception's handler: the history has its very first instruction.
+    is_whole: bool
+    frame: Frame
+
+    @property
+    def function(self) -> Optional[Function]:
+        """The function; None where it is not known."""
+        return self.frame.function
+
+
+class Saved(NamedTuple):
+    """A word of a frame that keeps a caller's register."""
+
+    # Its number; 14 is the return address.
+    register: int
+    activation: Activation
+
+
+class Scene:
+    """A history with its values, calls and names.
+
+    :param recovery: Its values.
+    :param calls: Its calls.
+    :param frames: Call frame information; None without.
+    :param names: Names of memory.
+    """
+
+    def __init__(
+        self, recovery: Recovery, calls: CallHistory, frames: Optional[CallFrames], names: MemoryNames
+    ) -> None:
+        self.recovery = recovery
+        self.history = recovery.history
+        self.names = names
+        self._calls = calls
+        self._frames = frames
+        self._templates = Templates(self.history.program, is_m_profile(self.history.source.core))
+        self._makers: Dict[Place, Maker] = {}
+        self._values: Dict[Place, Value] = {}
+        self._firsts: List[int] = []
+        self._of_segment: List[int] = []
+        self._activations: List[Activation] = []
+        self._find_activations()
+
+    def _find_activations(self) -> None:
+        known: Dict[int, int] = {}
+        rows = list(self._calls.activations())
+        ends = [row.first - 1 for row in rows[1:]] + [len(self.history)]
+        for row, last in zip(rows, ends):
+            at = known.setdefault(id(row.frame), len(self._activations))
+            if at == len(self._activations):
+                whole = row.entered in (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
+                self._activations.append(Activation(row.first, last, whole, row.frame))
+            self._activations[at] = self._activations[at]._replace(last=last)
+            self._firsts.append(row.first)
+            self._of_segment.append(at)
+        self._by_frame = known
+
+    def activation(self, number: int) -> Optional[Activation]:
+        """Give the activation that executed an instruction."""
+        at = bisect_right(self._firsts, number) - 1
+        return self._activations[self._of_segment[at]] if at >= 0 else None
+
+    def callers(self, activation: Activation) -> Iterator[Tuple[Activation, int]]:
+        """Give the activations above one in its thread, each with the number of its call.
+
+        Those that the history does not show are left out.
+        """
+        frame: Optional[Frame] = activation.frame
+        while frame is not None and not frame.is_exception:
+            called_at, up = frame.called_at, frame.up
+            at = self._by_frame.get(id(up)) if up is not None else None
+            if at is not None and called_at is not None and not frame.is_tail_call:
+                yield self._activations[at], called_at
+            frame = up
+
+    def activations(self) -> Sequence[Activation]:
+        """List all activations in the order of their first instructions."""
+        return self._activations
+
+    def function(self, number: int) -> Optional[Function]:
+        """Give the function of an instruction."""
+        found = self.activation(number)
+        return found.function if found is not None else None
+
+    def maker(self, place: Place) -> Maker:
+        """Give what put a value into its place."""
+        found = self._makers.get(place)
+        if found is None:
+            found = self._makers[place] = self.recovery.origin(place)
+        return found
+
+    def put(self, place: Place, value: Value, maker: Maker) -> None:
+        """Say what is known of a place that recovery does not know."""
+        self._values[place], self._makers[place] = value, maker
+
+    def value(self, place: Place) -> Value:
+        """Give the value in a place; of memory at most a word, little-endian."""
+        if place in self._values:
+            return self._values[place]
+        if isinstance(place, RegisterPlace):
+            return self.recovery.register(place.number, place.name)
+        number, tier = 0, Tier.EXACT
+        for index, byte in enumerate(self.recovery.memory(place.number, place.address, min(place.size, _WORD))):
+            if byte.value is None:
+                return Value(None, Tier.UNKNOWN, byte.reason)
+            number, tier = number | byte.value << 8 * index, max(tier, byte.tier)
+        return Value(number, tier, "in memory", MASK, number, number, number)
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        """Give a register before an instruction, if it is exact or assumed."""
+        value = self.recovery.register(number, name)
+        return value.value if value.tier <= Tier.ASSUMED else None
+
+    def interrupted(self, number: int, name: str) -> Tuple[Value, Maker]:
+        """Give a register as an exception after an instruction has found it, and what put it there."""
+        origins = self.recovery.origins(number)
+        if origins is None:
+            return Value(None, Tier.UNKNOWN, "not worked out"), Maker(MakerKind.BEFORE, number)
+        return origins.interrupted(number, name)
+
+    def target(self, number: int) -> Optional[Maker]:
+        """Give what made the address that a branch went to; None of a direct one."""
+        origins = self.recovery.origins(number)
+        return None if origins is None else origins.target(number)
+
+    def accesses(self, number: int) -> Sequence[Accessed]:
+        """List the loads and stores of an instruction whose addresses are exact or assumed."""
+        origins = self.recovery.origins(number)
+        found = origins.accesses(number) if origins is not None else []
+        return [one for one in found if one.address is not None and one.tier <= Tier.ASSUMED]
+
+    def address_of(self, number: int) -> Sequence[RegisterPlace]:
+        """List what the address was made from that an instruction accessed first."""
+        origins = self.recovery.origins(number)
+        return () if origins is None else origins.address_of(number)
+
+    def template(self, number: int) -> Optional[Template]:
+        """Give an executed instruction's operations."""
+        one = self.history.instruction(number)
+        return self._templates.at(one.address, one.isa)
+
+    def template_at(self, address: int, number: int) -> Optional[Template]:
+        """Give the operations of the instruction at an address, in another one's instruction set."""
+        return self._templates.at(address, self.history.instruction(number).isa)
+
+    def is_mapped(self, address: int) -> bool:
+        """Check whether memory is known at an address, or a device may be."""
+        if any(low <= address < high for low, high in _DEVICES):
+            return True
+        return self.is_ram(address) or bool(self.history.program.read(address, 1))
+
+    def is_ram(self, address: int) -> bool:
+        """Check whether the program writes memory at an address."""
+        return any(low <= address < high for low, high in self.recovery.rules.ram)
+
+    def cfa(self, activation: Activation, number: int) -> Optional[int]:
+        """Give the canonical frame address of an activation.
+
+        :param number: One of its instructions; registers are those before it.
+        """
+        row = self._frames.row(self.history.instruction(number).address) if self._frames is not None else None
+        if row is None:
+            # Where a function begins its frame address is SP.
+            return self.register(activation.first, "sp") if activation.is_whole else None
+        name = "sp" if row.register == 13 else "r%d" % row.register
+        value = self.register(number, name)
+        return (value + row.offset) & MASK if value is not None else None
+
+    def saved_at(self, number: int, address: int, size: int) -> Optional[Saved]:
+        """Find the saved register of an active frame that lies in a piece of memory.
+
+        :param number: Of the instruction at which the frames are active.
+        """
+        activation = self.activation(number)
+        if activation is None or self._frames is None:
+            return None
+        active = [(activation, number), *self.callers(activation)]
+        for one, at in active:
+            row, cfa = self._frames.row(self.history.instruction(at).address), self.cfa(one, at)
+            if row is None or cfa is None:
+                continue
+            for register, offset in row.saved.items():
+                place = (cfa + offset) & MASK
+                if place < address + size and address < place + _WORD:
+                    return Saved(register, one)
+        return None
+
+    def locals(self, activation: Activation, number: int) -> Sequence[Area]:
+        """List the variables in an activation's frame."""
+        cfa = self.cfa(activation, number)
+        return () if cfa is None else self.names.locals(self.history.instruction(number).address, cfa)
+
+    def is_call_to(self, activation: Activation, names: Sequence[str]) -> bool:
+        """Check whether an activation is of one of some functions."""
+        return activation.function is not None and activation.function.name in names
+
+    def result(self, activation: Activation) -> Optional[int]:
+        """Give what a function returned in r0, where it returned."""
+        number = activation.last + 1
+        return self.register(number, "r0") if number <= len(self.history) else None

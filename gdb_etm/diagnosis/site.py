@@ -1,0 +1,196 @@
+"""Where a program went wrong: the instruction, and which of its operands is bad."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.operands import Operand, feeding, operands
+from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.protocols.elements import Exception_
+from gdb_etm.recovery.lift.operations import LR, MASK, SP
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
+from gdb_etm.registers.cortex_m import CFSR
+
+# The vectors of HardFault, MemManage, BusFault, UsageFault and SecureFault (Armv8-M ARM, B3.9).
+FAULTS = (3, 4, 5, 6, 7)
+# What an exception leaves in LR (Armv8-M ARM, B3.18).
+_EXC_RETURN = 0xFFFFFF00
+_PC_IN_FRAME = 24
+# Registers of an instruction.
+_NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
+_FAILURE = re.compile(r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler", re.IGNORECASE)
+_OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
+# Instructions back to the branch that decided for a call.
+_REACH = 200
+
+
+class Bad(NamedTuple):
+    """A value with which an instruction could not go on."""
+
+    # In words, such as ``"the load's address"``.
+    what: str
+    value: Optional[int]
+    # What is wrong with it; empty where that is not known.
+    why: str
+    # Where it is, and what it is made from: the most implausible first.
+    places: Tuple[Place, ...]
+
+
+class Site(NamedTuple):
+    """Where a program went wrong."""
+
+    # The fault's exception; None where the program noticed by itself.
+    event: Optional[Exception_]
+    # The last instruction before.
+    number: int
+    # The address of the instruction that faulted, or where execution could not go on.
+    address: Optional[int]
+    # Whether that instruction is the last that ran: a branch to where execution could not go on.
+    is_branch: bool
+    # The function that noticed, such as an assertion's; None of a fault.
+    failure: Optional[Activation]
+    # What is bad, the worst first.
+    bad: Tuple[Bad, ...]
+
+
+def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
+    """Find where a program went wrong, from what ran before its halt.
+
+    :param registers: Of the core at the halt, with ``cfsr`` where it is known.
+    :returns: None where nothing did.
+    """
+    found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
+    faults = [(before, event) for before, event in found if event.vector in FAULTS]
+    if faults and faults[-1][0]:
+        return _fault(scene, *faults[-1], registers.get("cfsr", 0))
+    return _failure(scene)
+
+
+def _fault(scene: Scene, number: int, event: Exception_, status: int) -> Site:
+    address = event.return_address
+    fetches = any(CFSR.get(status, name) for name in _OF_FETCHES)
+    last = scene.template(number)
+    is_branch = last is not None and last.target is not None
+    if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
+        return Site(event, number, address, True, None, _target(scene, number, last, address))
+    return Site(event, number, address, False, None, _accessed(scene, number, address))
+
+
+def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:
+    maker = scene.target(number)
+    if maker is None or last is None:
+        return ()
+    value = None
+    if len(maker.sources) == 1:
+        value = scene.value(maker.sources[0]).value
+    if value is not None and value >= _EXC_RETURN and address & ~1 != value & ~1:
+        # The return from an exception: what was popped is bad, not EXC_RETURN.
+        return _popped(scene, number, address)
+    what = "the address that it returns to" if last.target == LR or SP in last.writes else "the address that it goes to"
+    if value is not None and value >= _EXC_RETURN:
+        return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)
+    return (Bad(what, value if value is not None else address, why_not_code(scene, value, address), maker.sources),)
+
+
+def _popped(scene: Scene, number: int, address: int) -> Tuple[Bad, ...]:
+    found: List[Bad] = []
+    for name in ("psp", "msp", "sp"):
+        pointer = scene.register(number, name)
+        if pointer is None:
+            continue
+        place = MemoryPlace(number + 1, (pointer + _PC_IN_FRAME) & MASK, 4)
+        if scene.value(place).value == address:
+            found.append(Bad("the PC in the exception's frame", address, why_not_code(scene, None, address), (place,)))
+            break
+    return tuple(found)
+
+
+def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
+    """Say why no instruction can be executed at an address.
+
+    :param value: It as it was branched to, with the bit of the instruction set.
+    """
+    here = value if value is not None else address
+    if here & ~1 == 0:
+        return "NULL"
+    if value is not None and not value & 1 and scene.history.program.read(value, 2):
+        return "even: bit 0 is 0, which asks for A32 code"
+    if scene.is_ram(here):
+        return "in RAM, where no code is"
+    return "where no code is"
+
+
+def _accessed(scene: Scene, number: int, address: Optional[int]) -> Tuple[Bad, ...]:
+    template = scene.template_at(address & ~1, number) if address is not None else None
+    if template is None:
+        return ()
+    for name in _NAMES:
+        value, maker = scene.interrupted(number, name)
+        scene.put(RegisterPlace(number + 1, name), value, maker)
+
+    def read(name: str) -> Optional[int]:
+        return scene.value(RegisterPlace(number + 1, name)).value
+
+    found = [_bad(scene, one, number, read) for one in operands(template, read)]
+    return tuple(sorted([one for one in found if one is not None], key=lambda one: not one.why))
+
+
+def _bad(scene: Scene, one: Operand, number: int, read: object) -> Optional[Bad]:
+    places = [RegisterPlace(number + 1, name) for name in one.registers]
+    if one.what == "divide":
+        return Bad("the divisor", one.value, "0" if one.value == 0 else "", tuple(places))
+    why = ""
+    if one.value is not None and not scene.is_mapped(one.value):
+        why = "no memory is there"
+    elif one.value is not None and one.size > 1 and one.value % one.size:
+        why = "not a multiple of %d" % one.size
+    elif one.value is not None and one.what == "store" and not scene.is_ram(one.value):
+        why = "not writable" if scene.history.program.read(one.value, 1) else ""
+    # An index or a pointer that leads nowhere comes before one that leads to memory.
+    places.sort(key=lambda place: _is_plausible(scene, place))
+    return Bad("the %s's address" % one.what, one.value, why, tuple(places))
+
+
+def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
+    value = scene.value(place).value
+    return value is not None and scene.is_mapped(value)
+
+
+def _failure(scene: Scene) -> Optional[Site]:
+    # A function that a program calls when it has noticed: the outermost.
+    number = len(scene.history)
+    activation = scene.activation(number)
+    found: Optional[Activation] = None
+    chain = [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []
+    for one in chain:
+        if one is not None and one.function is not None and _FAILURE.search(one.function.name):
+            found = one
+    called_at = found.frame.called_at if found is not None else None
+    if found is None or called_at is None:
+        return None
+    return Site(
+        None, called_at, scene.history.instruction(called_at).address, False, found, _condition(scene, called_at)
+    )
+
+
+def _condition(scene: Scene, called_at: int) -> Tuple[Bad, ...]:
+    # What the nearest branch before a call has decided on.
+    own = scene.activation(called_at)
+    for number in range(called_at, max(called_at - _REACH, 0), -1):
+        template = scene.template(number)
+        if scene.activation(number) is not own or template is None or template.taken is None:
+            continue
+        names = feeding(template.steps, len(template.steps), template.taken)
+        return (Bad("the condition", None, "", _compared(scene, [RegisterPlace(number, name) for name in names])),)
+    return ()
+
+
+def _compared(scene: Scene, places: Sequence[RegisterPlace]) -> Tuple[Place, ...]:
+    # Of flags what set them.
+    found: List[Place] = []
+    for place in places:
+        is_flag = len(place.name) == 1
+        found += scene.maker(place).sources if is_flag else [place]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,87 @@
+"""The backward slice of a value: what it was made from, nearest first.
+
+A dynamic slice (H. Agrawal, J. Horgan: Dynamic program slicing, 1990) over the steps of
+:mod:`gdb_etm.recovery.origins`, worked out in the order of how much each step says about the value.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.recovery.makers import Maker, MakerKind, Place, RegisterPlace
+from gdb_etm.recovery.values import Tier
+
+# Steps of one slice, at most.
+_MOST = 600
+# What a step costs: a copy of the value, one of several operands, the address of an access.
+_COPY, _OPERAND, _ADDRESS = 1, 2, 6
+# An operand that does not change, such as an array's address.
+_FIXED = 4
+
+
+class Node(NamedTuple):
+    """A place that a value came through, and what put it there."""
+
+    place: Place
+    maker: Maker
+    # The node that it is a source of; None for the first.
+    parent: Optional[int]
+    # Whether it is part of an access's address, not of its value.
+    is_address: bool
+    # Its index.
+    at: int
+
+
+class Slice:
+    """A backward slice; it grows as somebody looks.
+
+    :param scene: What it is in.
+    :param roots: The values to explain, the one that matters most first.
+    """
+
+    def __init__(self, scene: Scene, roots: Sequence[Place]) -> None:
+        self._scene = scene
+        self.nodes: List[Node] = []
+        self._heap: List[Tuple[int, int, Place, Optional[int], bool]] = []
+        self._seen: Set[Place] = set()
+        self._count = 0
+        for index, place in enumerate(roots):
+            self._push(_OPERAND * index, place, None, False)
+
+    def _push(self, cost: int, place: Place, parent: Optional[int], is_address: bool) -> None:
+        # What lies nearest to the fault is looked at first where the cost is the same.
+        self._count += 1
+        heappush(self._heap, (cost, self._count, place, parent, is_address))
+
+    def __iter__(self) -> Iterator[Node]:
+        while self._heap and len(self.nodes) < _MOST:
+            cost, _, place, parent, is_address = heappop(self._heap)
+            if place in self._seen:
+                continue
+            self._seen.add(place)
+            maker = self._scene.maker(place)
+            node = Node(place, maker, parent, is_address, len(self.nodes))
+            self.nodes.append(node)
+            yield node
+            if maker.tier <= Tier.ASSUMED:
+                self._follow(cost, node)
+
+    def _follow(self, cost: int, node: Node) -> None:
+        maker = node.maker
+        many = len(maker.sources) > 1
+        for source in maker.sources:
+            step = _OPERAND if many else _COPY
+            if many and isinstance(source, RegisterPlace) and self._scene.maker(source).kind is MakerKind.CONSTANT:
+                step = _FIXED
+            self._push(cost + step, source, node.at, node.is_address)
+        for register in maker.address:
+            self._push(cost + _ADDRESS, register, node.at, True)
+
+    def path(self, node: Node) -> List[Node]:
+        """List the nodes from the first to one."""
+        found = [node]
+        while found[-1].parent is not None:
+            found.append(self.nodes[found[-1].parent])
+        return found[::-1]

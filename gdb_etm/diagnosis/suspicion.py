@@ -1,0 +1,45 @@
+"""What looks wrong on the way of a value."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Optional
+
+from gdb_etm.recovery.values import Tier
+
+
+class SuspicionKind(Enum):
+    """What is wrong with a step."""
+
+    # A store that ran over a register that a function has saved, such as its return address.
+    SAVED_REGISTER = "a saved register was overwritten"
+    # A store outside of the object that its pointer was made from.
+    OVERRUN = "a store outside of its object"
+    # A load outside of the object that its pointer was made from.
+    OVERREAD = "a load outside of its object"
+    # A value that nobody has set.
+    UNSET = "a value that nobody set"
+    # A pointer to a local variable of a function that has returned.
+    STALE_FRAME = "a pointer to a frame that is gone"
+    # A pointer to memory that was freed.
+    FREED = "memory that was freed"
+    # A read-modify-write sequence in which another context has stored.
+    RACE = "a race"
+    # A stack that has grown out of its memory.
+    STACK_OVERFLOW = "a stack overflow"
+    # Nothing is wrong in itself: the value was first there.
+    ORIGIN = "where the value came from"
+
+
+class Suspicion(NamedTuple):
+    """A step of a slice that looks wrong."""
+
+    kind: SuspicionKind
+    # The instruction that did it.
+    number: int
+    # What it did, in words.
+    text: str
+    # What that rests on.
+    tier: Tier = Tier.EXACT
+    # Another instruction that has part in it.
+    other: Optional[int] = None
