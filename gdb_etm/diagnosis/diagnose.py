@@ -8,6 +8,7 @@ from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
+from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
 from gdb_etm.diagnosis.pointers import Pointers
 from gdb_etm.diagnosis.scene import Scene
@@ -60,19 +61,38 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     slice_ = Slice(scene, roots)
     pointers = Pointers(scene)
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
-    looks = (Bounds(scene, pointers).look, Unset(scene).look, Races(scene).look, heap.look, stacks.look)
+    torn = Torn(scene)
+    bounds = Bounds(scene, pointers, stacks)
+    looks = (bounds.look, Unset(scene).look, Races(scene).look, heap.look, stacks.look)
     ends: List[End] = []
+    grown = stacks.at_fault(site)
+    if grown is not None:
+        return Diagnosis(site, (), grown, (), slice_)
     for node in slice_:
+        path = slice_.path(node)
         found = [suspicion for suspicion in (look(node) for look in looks) if suspicion is not None]
+        if not found and site.is_pointer:
+            found = [suspicion for suspicion in (torn.look(node, path, bounds),) if suspicion is not None]
         if found:
-            return Diagnosis(site, tuple(slice_.path(node)), found[0], tuple(ends), slice_)
+            return Diagnosis(site, tuple(path), _blamed(scene, found[0]), tuple(ends), slice_)
         if node.maker.kind in _ENDS:
             ends.append(End(node, _ENDS[node.maker.kind]))
     verdict = heap.twice()
-    if verdict is None and ends:
-        verdict = _origin(slice_, ends[0])
-    chain = tuple(slice_.path(ends[0].node)) if ends else tuple(slice_.nodes[:1])
-    return Diagnosis(site, chain, verdict, tuple(ends), slice_)
+    own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
+    if verdict is None and own:
+        verdict = _origin(slice_, own[0])
+    chain = tuple(slice_.path(own[0].node)) if own else tuple(slice_.nodes[:1])
+    return Diagnosis(site, chain, verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
+
+
+def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
+    # A library does what it is called for.
+    number = scene.user(suspicion.number) if suspicion.number else 0
+    if number == suspicion.number:
+        return suspicion
+    function = scene.function(suspicion.number)
+    name = function.name if function is not None else "a library"
+    return suspicion._replace(number=number, text="calls %s, which %s" % (name, suspicion.text))
 
 
 def _origin(slice_: Slice, end: End) -> Optional[Suspicion]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.library import is_allocator
 from gdb_etm.diagnosis.scene import Activation, Area, Scene
 from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier
@@ -11,6 +12,8 @@ from gdb_etm.recovery.values import Tier
 # Steps back to where a pointer was made, and instructions back in a loop, at most.
 _STEPS = 3000
 _LOOP = 6000
+# The stack pointers.
+POINTERS = ("sp", "psp", "msp")
 _PLAIN = (MakerKind.COPIED, MakerKind.COMPUTED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED)
 
 
@@ -27,17 +30,8 @@ class Root(NamedTuple):
     # The allocation that it was returned by, if that is in the history.
     allocation: Optional[Activation]
     tier: Tier
-
-
-def is_allocator(name: str) -> bool:
-    """Check whether a function of that name gives memory."""
-    return "alloc" in name.lower() and not is_release(name) or name in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk")
-
-
-def is_release(name: str) -> bool:
-    """Check whether a function of that name takes memory back."""
-    low = name.lower()
-    return low in ("free", "_free_r") or low.endswith("free") or "dealloc" in low or low.startswith(("_zdl", "_zda"))
+    # The instructions that it came by, the newest first.
+    trail: Tuple[int, ...]
 
 
 class Pointers:
@@ -52,7 +46,7 @@ class Pointers:
 
     def base(self, registers: Sequence[RegisterPlace]) -> Optional[RegisterPlace]:
         """Choose the register of an address that holds a pointer, not an index."""
-        named = [one for one in registers if one.name == "sp"]
+        named = [one for one in registers if one.name in POINTERS]
         if named or len(registers) == 1:
             return (named or list(registers))[0]
         known = [one for one in registers if self._is_pointer(one)]
@@ -79,19 +73,21 @@ class Pointers:
     def _find(self, base: RegisterPlace) -> Optional[Root]:
         place: Place = base
         tier = Tier.EXACT
+        trail: List[int] = []
         for _ in range(_STEPS):
             value = self._scene.value(place)
             if value.value is None or value.tier > Tier.ASSUMED:
                 return None
             tier = max(tier, value.tier)
-            is_stack = isinstance(place, RegisterPlace) and place.name == "sp"
+            is_stack = isinstance(place, RegisterPlace) and place.name in POINTERS
             maker = self._scene.maker(place)
             allocation = self._allocation(maker)
             ends = is_stack or allocation is not None or maker.kind not in _PLAIN or maker.tier > Tier.ASSUMED
             following = None if ends else self._next(maker)
             if following is None:
                 made = place.number if is_stack else maker.number
-                return Root(value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier))
+                return Root(value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier), tuple(trail))
+            trail.append(maker.number)
             place = following
         return None
 

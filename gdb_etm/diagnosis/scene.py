@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
+from gdb_etm.diagnosis.library import is_library
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame, Function
@@ -55,6 +56,9 @@ class MemoryNames(Protocol):
         :param address: Of its first instruction.
         """
 
+    def file(self, address: int) -> str:
+        """Give the path of an instruction's source file; empty where unknown."""
+
 
 class Activation(NamedTuple):
     """One activation of a function."""
@@ -78,6 +82,11 @@ class Saved(NamedTuple):
     # Its number; 14 is the return address.
     register: int
     activation: Activation
+
+
+def _is_common(value: int, size: int) -> bool:
+    # A value that anybody may have stored.
+    return value < 0x10000 or value >= 0xFFFF0000 or size < _WORD
 
 
 class Scene:
@@ -137,6 +146,18 @@ class Scene:
                 yield self._activations[at], called_at
             frame = up
 
+    def interrupted_frames(self, activation: Activation) -> List[Tuple[Activation, int]]:
+        """List the frames of the thread that a handler has interrupted; none outside of handlers."""
+        frame: Optional[Frame] = activation.frame if activation.frame.is_handling else None
+        found: List[Tuple[Activation, int]] = []
+        while frame is not None and frame.is_handling:
+            if frame.is_exception and frame.up is not None and frame.called_at is not None:
+                at = self._by_frame.get(id(frame.up))
+                if at is not None and not frame.up.is_handling:
+                    found = [(self._activations[at], frame.called_at), *self.callers(self._activations[at])]
+            frame = frame.up
+        return found
+
     def activations(self) -> Sequence[Activation]:
         """List all activations in the order of their first instructions."""
         return self._activations
@@ -150,8 +171,30 @@ class Scene:
         """Give what put a value into its place."""
         found = self._makers.get(place)
         if found is None:
-            found = self._makers[place] = self.recovery.origin(place)
+            found = self.recovery.origin(place)
+            if found.kind is MakerKind.HIDDEN and isinstance(place, MemoryPlace):
+                found = self._still_there(place) or found
+            self._makers[place] = found
         return found
+
+    def _still_there(self, place: MemoryPlace) -> Optional[Maker]:
+        # Where what was stored last, as far as is known, is still there, stores of unknown address have missed.
+        value = self.value(place)
+        if value.value is None or value.tier > Tier.ASSUMED or _is_common(value.value, place.size):
+            return None
+        parts: List[Place] = []
+        for offset in range(place.size):
+            byte = MemoryPlace(place.number, place.address + offset, 1)
+            stored = self.recovery.stored(place.number, byte.address)
+            if stored is None or stored[1] != value.value >> 8 * offset & 0xFF:
+                return None
+            maker = stored[0]._replace(tier=max(stored[0].tier, Tier.ASSUMED))
+            self._makers[byte] = maker
+            parts.append(byte)
+        makers = [self._makers[part] for part in parts]
+        if len({maker.number for maker in makers}) == 1:
+            return makers[0]
+        return Maker(MakerKind.MERGED, place.number, tuple(parts), tier=Tier.ASSUMED)
 
     def put(self, place: Place, value: Value, maker: Maker) -> None:
         """Say what is known of a place that recovery does not know."""
@@ -254,9 +297,44 @@ class Scene:
         cfa = self.cfa(activation, number)
         return () if cfa is None else self.names.locals(self.history.instruction(number).address, cfa)
 
-    def is_call_to(self, activation: Activation, names: Sequence[str]) -> bool:
-        """Check whether an activation is of one of some functions."""
-        return activation.function is not None and activation.function.name in names
+    def user(self, number: int) -> int:
+        """Give the instruction of the program's own that an instruction works for.
+
+        That is the call, where a library copies or formats for the program; else the instruction itself.
+        """
+        activation = self.activation(number)
+        if activation is None or not self._is_library(activation, number):
+            return number
+        for one, called_at in self.callers(activation):
+            if not self._is_library(one, called_at):
+                return called_at
+        return number
+
+    def _is_library(self, activation: Activation, number: int) -> bool:
+        function = activation.function
+        path = self.names.file(self.history.instruction(number).address)
+        return function is not None and is_library(function.name, path)
+
+    def copied_from(self, maker: Maker) -> Optional[MemoryPlace]:
+        """Give the memory that a loop has copied byte by byte.
+
+        :param maker: Of several stores.
+        """
+        found: List[Tuple[int, int]] = []
+        low = min([one.address for one in maker.sources if isinstance(one, MemoryPlace)], default=0)
+        for part in maker.sources:
+            stored = self.maker(part)
+            data = stored.sources[0] if stored.kind is MakerKind.STORED and len(stored.sources) == 1 else None
+            loaded = self.maker(data) if isinstance(data, RegisterPlace) else None
+            if not isinstance(part, MemoryPlace) or loaded is None or loaded.kind is not MakerKind.LOADED:
+                return None
+            if loaded.accessed is None or loaded.accessed.size != part.size:
+                return None
+            found.append((loaded.number, loaded.accessed.address - (part.address - low)))
+        if not found or len({start for _, start in found}) != 1:
+            return None
+        size = sum(one.size for one in maker.sources if isinstance(one, MemoryPlace))
+        return MemoryPlace(max(number for number, _ in found), found[0][1], size)
 
     def result(self, activation: Activation) -> Optional[int]:
         """Give what a function returned in r0, where it returned."""

@@ -20,6 +20,7 @@ _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME = 24
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
+NO_MEMORY = "no memory is there"
 _FAILURE = re.compile(r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler", re.IGNORECASE)
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
@@ -54,6 +55,11 @@ class Site(NamedTuple):
     # What is bad, the worst first.
     bad: Tuple[Bad, ...]
 
+    @property
+    def is_pointer(self) -> bool:
+        """Whether what is worst is a pointer that leads nowhere, and no index is added to it."""
+        return bool(self.bad) and len(self.bad[0].places) == 1 and (self.is_branch or bool(self.bad[0].why))
+
 
 def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
     """Find where a program went wrong, from what ran before its halt.
@@ -64,18 +70,25 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
     found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
     faults = [(before, event) for before, event in found if event.vector in FAULTS]
     if faults and faults[-1][0]:
-        return _fault(scene, *faults[-1], registers.get("cfsr", 0))
+        return _fault(scene, *faults[-1], registers)
     return _failure(scene)
 
 
-def _fault(scene: Scene, number: int, event: Exception_, status: int) -> Site:
-    address = event.return_address
+def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> Site:
+    address, status = event.return_address, registers.get("cfsr", 0)
     fetches = any(CFSR.get(status, name) for name in _OF_FETCHES)
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return Site(event, number, address, True, None, _target(scene, number, last, address))
-    return Site(event, number, address, False, None, _accessed(scene, number, address))
+    return Site(event, number, address, False, None, _accessed(scene, number, address, _reported(registers)))
+
+
+def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
+    # The addresses of a data access that the core says it could not do.
+    status = registers.get("cfsr", 0)
+    bus = CFSR.get(status, "BFARVALID") and CFSR.get(status, "PRECISERR")
+    return (registers.get("bfar") if bus else None,)
 
 
 def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:
@@ -122,7 +135,9 @@ def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
     return "where no code is"
 
 
-def _accessed(scene: Scene, number: int, address: Optional[int]) -> Tuple[Bad, ...]:
+def _accessed(
+    scene: Scene, number: int, address: Optional[int], reported: Tuple[Optional[int], ...]
+) -> Tuple[Bad, ...]:
     template = scene.template_at(address & ~1, number) if address is not None else None
     if template is None:
         return ()
@@ -133,17 +148,17 @@ def _accessed(scene: Scene, number: int, address: Optional[int]) -> Tuple[Bad, .
     def read(name: str) -> Optional[int]:
         return scene.value(RegisterPlace(number + 1, name)).value
 
-    found = [_bad(scene, one, number, read) for one in operands(template, read)]
-    return tuple(sorted([one for one in found if one is not None], key=lambda one: not one.why))
+    found = [_bad(scene, one, number, reported) for one in operands(template, read)]
+    return tuple(sorted(found, key=lambda one: not one.why))
 
 
-def _bad(scene: Scene, one: Operand, number: int, read: object) -> Optional[Bad]:
+def _bad(scene: Scene, one: Operand, number: int, reported: Tuple[Optional[int], ...]) -> Bad:
     places = [RegisterPlace(number + 1, name) for name in one.registers]
     if one.what == "divide":
         return Bad("the divisor", one.value, "0" if one.value == 0 else "", tuple(places))
     why = ""
-    if one.value is not None and not scene.is_mapped(one.value):
-        why = "no memory is there"
+    if one.value is not None and (one.value in reported or not scene.is_mapped(one.value)):
+        why = NO_MEMORY
     elif one.value is not None and one.size > 1 and one.value % one.size:
         why = "not a multiple of %d" % one.size
     elif one.value is not None and one.what == "store" and not scene.is_ram(one.value):

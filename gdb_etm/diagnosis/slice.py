@@ -70,8 +70,11 @@ class Slice:
 
     def _follow(self, cost: int, node: Node) -> None:
         maker = node.maker
-        many = len(maker.sources) > 1
-        for source in maker.sources:
+        copied = self._scene.copied_from(maker) if maker.kind is MakerKind.MERGED else None
+        # Of what was copied the copy's first store says how it came there.
+        sources = maker.sources if copied is None else (copied, maker.sources[0])
+        many = len(sources) > 1
+        for source in sources:
             step = _OPERAND if many else _COPY
             if many and isinstance(source, RegisterPlace) and self._scene.maker(source).kind is MakerKind.CONSTANT:
                 step = _FIXED

@@ -7,11 +7,12 @@ a chain of such steps is a dynamic backward slice (B. Korel, J. Laski: Dynamic p
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import MASK, SLOTS, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Step, Template
 from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
@@ -89,6 +90,25 @@ class Origins:
         if value is None or value.value is None:
             value = self._queries.computed(number, slot) if ran else self._queries.register(number, name)
         return value, maker
+
+    def stored(self, number: int, address: int) -> Optional[Tuple[Maker, Optional[int]]]:
+        """Find the newest store to a byte that is known, and the byte.
+
+        :param number: Of the instruction before which it ran.
+        """
+        ssa, mask, bits = self._ssa, self._domain.mask, self._domain.bits
+        for at in range(bisect_left(self._numbers, number) - 1, -1, -1):
+            one = ssa.accesses[at]
+            if not one.store or mask[one.address] != MASK or not 0 <= address - bits[one.address] < one.size:
+                continue
+            if mask[one.condition] == MASK and not bits[one.condition]:
+                continue
+            shift = 8 * (address - bits[one.address])
+            known = mask[one.data] >> shift & 0xFF == 0xFF
+            maker = self._stored(at)
+            tier = max(maker.tier, self._queries.tier(one.address), self._queries.tier(one.data))
+            return maker._replace(tier=tier), bits[one.data] >> shift & 0xFF if known else None
+        return None
 
     def target(self, number: int) -> Optional[Maker]:
         """Find what made the address that a branch went to; None of a direct one."""
@@ -194,23 +214,26 @@ class Origins:
         # The access of each of an instruction's loads, by the index of its step; None for constants of the program.
         first, last = self._span(number)
         own = iter([at for at in range(first, last) if not self._ssa.accesses[at].store])
-        constant: Set[int] = set()
-        variable: Set[int] = set()
+        known: Dict[int, Optional[int]] = {}
         found: Dict[int, Optional[int]] = {}
-        for at, (op, outputs, inputs, _) in enumerate(template.steps):
-            fixed = all([one < 0 or one in constant or self._is_fixed(number, one, variable) for one in inputs])
+        for at, (op, outputs, inputs, detail) in enumerate(template.steps):
+            read = [known[one] if one in known else self._fixed(number, one) for one in inputs]
+            values = [one for one in read if one is not None]
+            result: Optional[int] = None
             if op == Op.LOAD:
-                found[at] = None if fixed else next(own, None)
-                fixed = fixed and found[at] is None
-            (constant if fixed else variable).update(outputs)
-            (variable if fixed else constant).difference_update(outputs)
+                result = self._ssa.read_constant(values[0], detail[0]) if values else None
+                found[at] = next(own, None) if result is None else None
+            elif op not in IMPURE and len(values) == len(read):
+                result = apply(Op(op), detail, values)
+            known.update(dict.fromkeys(outputs, result))
         return found
 
-    def _is_fixed(self, number: int, slot: int, variable: Set[int]) -> bool:
-        if slot in variable or slot >= TEMPORARY:
-            return False
-        held = self._solution.variable(number, slot)
-        return held is not None and bool(self._ssa.fixed[held])
+    def _fixed(self, number: int, slot: int) -> Optional[int]:
+        # What the program says that a slot holds, whatever else is known.
+        if slot < 0:
+            return ~slot
+        held = self._solution.variable(number, slot) if slot < TEMPORARY else None
+        return self._domain.bits[held] if held is not None and self._ssa.fixed[held] else None
 
     def _other(self, writer: int, slot: int, variable: int) -> Maker:
         # What no instruction wrote: an exception's return has loaded it, or something has kept it.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, is_allocator, sweep
+from gdb_etm.diagnosis.library import is_allocator, is_release
+from gdb_etm.diagnosis.patterns.stacks import Stacks
+from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, sweep
 from gdb_etm.diagnosis.scene import Activation, Area, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
@@ -21,10 +23,12 @@ class Bounds:
 
     :param scene: What is looked at.
     :param pointers: Where pointers were made.
+    :param stacks: Whether it is the frame that is not where it should be.
     """
 
-    def __init__(self, scene: Scene, pointers: Pointers) -> None:
+    def __init__(self, scene: Scene, pointers: Pointers, stacks: Stacks) -> None:
         self._scene = scene
+        self._stacks = stacks
         self._pointers = pointers
 
     def look(self, node: Node) -> Optional[Suspicion]:
@@ -42,6 +46,9 @@ class Bounds:
         saved = self._scene.saved_at(number, accessed.address, accessed.size)
         if saved is None:
             return None
+        invaded = self._stacks.invaded(number, accessed.address)
+        if invaded is not None:
+            return invaded
         name = saved.activation.function.name if saved.activation.function is not None else "?"
         what = "the return address" if saved.register == 14 else "the saved r%d" % saved.register
         text = "overwrites %s of %s" % (what, name)
@@ -157,6 +164,10 @@ class Bounds:
         return Area("the block of %d bytes from %s" % (size, name), start, size, True)
 
     def _outside_block(self, node: Node, accessed: MemoryPlace, block: Area) -> Optional[Suspicion]:
+        # Allocators themselves look at what is around a block.
+        function = self._scene.function(node.maker.number)
+        if function is None or is_allocator(function.name) or is_release(function.name):
+            return None
         if block.start <= accessed.address and accessed.address + accessed.size <= block.end:
             return None
         is_store = node.maker.kind is MakerKind.STORED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.diagnosis.pointers import Pointers, accessed_at, is_allocator, is_release
+from gdb_etm.diagnosis.library import is_allocator, is_release
+from gdb_etm.diagnosis.pointers import Pointers, accessed_at
 from gdb_etm.diagnosis.scene import Activation, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
@@ -45,7 +46,7 @@ class Heap:
         if one.function is None or not one.is_whole or not is_release(one.function.name):
             return []
         called_at = one.frame.called_at
-        up = one.frame.caller()
+        up = one.frame.up
         if called_at is None or up is None or up.function is None or is_release(up.function.name):
             return []
         name = one.function.name

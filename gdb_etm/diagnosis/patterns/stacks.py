@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
-from gdb_etm.diagnosis.pointers import Pointers, accessed_at
+from gdb_etm.diagnosis.pointers import POINTERS, Pointers, Root, accessed_at
 from gdb_etm.diagnosis.scene import Activation, Area, Scene
+from gdb_etm.diagnosis.site import NO_MEMORY, Site
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
+# A stack is not larger, in bytes.
+_LARGEST = 1 << 20
+Frames = List[Tuple[Activation, int]]
 # So many activations of one function above another are a recursion.
 _DEEP = 6
 
@@ -31,50 +35,64 @@ class Stacks:
         accessed = accessed_at(node.maker)
         if accessed is None or node.maker.kind not in (MakerKind.STORED, MakerKind.PUSHED, MakerKind.LOADED):
             return None
+        number = node.maker.number
         root = self._pointers.root(node.maker.address) if node.maker.address else None
-        if node.maker.kind is MakerKind.PUSHED or root is not None and root.is_stack and self._is_own(node):
-            return self._overflow(node.maker.number, accessed.address)
-        if root is not None and root.is_stack:
-            return self._stale(node, root.number)
+        if node.maker.kind is MakerKind.PUSHED or root is not None and root.is_stack:
+            found = self.invaded(number, accessed.address)
+            if found is not None:
+                return found
+        if root is not None and root.is_stack and not any(one.name in POINTERS for one in node.maker.address):
+            return self._stale(node, root)
         return None
 
-    def _is_own(self, node: Node) -> bool:
-        return any(register.name == "sp" for register in node.maker.address)
+    def invaded(self, number: int, address: int) -> Optional[Suspicion]:
+        """Check whether the stack at an instruction reaches into an object.
 
-    def _overflow(self, number: int, address: int) -> Optional[Suspicion]:
-        # A stack reached an address that belongs to something else.
-        activation = self._scene.activation(number)
-        if activation is None:
+        :param address: Of a word of the stack.
+        """
+        activation, victim = self._scene.activation(number), self._object(address)
+        if activation is None or victim is None:
             return None
-        home, victim = self._stack(activation), self._object(address)
-        if victim is None or home == victim:
-            return None
-        return self.grown(number, "over %s" % victim.name, victim.end)
+        for active in self._stacks(activation, number):
+            pointer = self._scene.register(active[-1][0].first, "sp")
+            home = self._object(pointer - 4) if pointer is not None else None
+            if pointer is None or home == victim or not 0 <= pointer - address < _LARGEST:
+                continue
+            limit = home.start if home is not None and home.start >= victim.end else victim.end
+            found = self._grown(active, number, "over %s" % victim.name, limit)
+            if found is not None:
+                return found
+        return None
 
-    def _stack(self, activation: Activation) -> Optional[Area]:
-        # What a thread's outermost frame lies in; None for a stack that is no object.
-        active = self.active(activation, activation.first)
-        pointer = self._scene.register(active[-1][0].first, "sp")
-        return self._object(pointer - 4) if pointer is not None else None
+    def at_fault(self, site: Site) -> Optional[Suspicion]:
+        """Look at a fault's address: whether a stack has left its memory."""
+        for bad in site.bad:
+            for place in bad.places if bad.why == NO_MEMORY else ():
+                if not isinstance(place, RegisterPlace) or bad.value is None:
+                    continue
+                root = self._pointers.root([place])
+                if place.name == "sp" or root is not None and root.is_stack:
+                    return self._grown(self.active(site.number), site.number, "below RAM", bad.value + 4)
+        return None
 
     def _object(self, address: int) -> Optional[Area]:
         areas = self._scene.names.containers(address)
         return areas[0] if areas else None
 
-    def active(self, activation: Activation, number: int) -> List[Tuple[Activation, int]]:
-        """List the active frames with where each stands, innermost first."""
-        return [(activation, number), *self._scene.callers(activation)]
-
-    def grown(self, number: int, where: str, limit: int) -> Optional[Suspicion]:
-        """Name the frame with which a stack has grown out of its memory.
-
-        :param where: In words, what it has grown into.
-        :param limit: The lowest address that belongs to it.
-        """
+    def active(self, number: int) -> Frames:
+        """List the active frames with where each stands, innermost first, through handlers."""
         activation = self._scene.activation(number)
-        if activation is None:
-            return None
-        active = self.active(activation, number)
+        found = [] if activation is None else self._stacks(activation, number)
+        return found[-1] if found else []
+
+    def _stacks(self, activation: Activation, number: int) -> List[Frames]:
+        # The frames of a handler and of what it has interrupted may be on one stack, or on two.
+        own = [(activation, number), *self._scene.callers(activation)]
+        interrupted = self._scene.interrupted_frames(activation)
+        return [interrupted, own, own + interrupted] if interrupted else [own]
+
+    def _grown(self, active: Frames, number: int, where: str, limit: int) -> Optional[Suspicion]:
+        # The frame with which a stack has grown beyond the lowest address that belongs to it.
         names = [one.function.name for one, _ in active if one.function is not None]
         for one, _ in reversed(active):
             entered = self._scene.register(one.first, "sp")
@@ -85,10 +103,8 @@ class Stacks:
             deep = names.count(name)
             if deep >= _DEEP:
                 text = "calls itself %d deep: the stack grows %s" % (deep, where)
-                called = one.frame.called_at
-                return Suspicion(SuspicionKind.STACK_OVERFLOW, called or one.first, text, Tier.ASSUMED)
-            size = entered - lowest
-            text = "needs %d bytes of stack: it grows %s" % (size, where)
+                return Suspicion(SuspicionKind.STACK_OVERFLOW, one.frame.called_at or one.first, text, Tier.ASSUMED)
+            text = "needs %d bytes of stack: it grows %s" % (entered - lowest, where)
             return Suspicion(SuspicionKind.STACK_OVERFLOW, one.first, text, Tier.ASSUMED)
         return None
 
@@ -100,17 +116,23 @@ class Stacks:
         known = [value for value in found if value is not None]
         return min(known) if known else None
 
-    def _stale(self, node: Node, made: int) -> Optional[Suspicion]:
-        maker = self._scene.activation(made)
-        user = self._scene.activation(node.maker.number)
-        if maker is None or user is None or maker.function is None or maker.last >= node.maker.number:
-            return None
-        if any(one is maker for one, _ in self.active(user, node.maker.number)):
+    def _stale(self, node: Node, root: Root) -> Optional[Suspicion]:
+        number = node.maker.number
+        maker, user = self._scene.activation(root.number), self._scene.activation(number)
+        if maker is None or user is None or maker.function is None or maker.last >= number:
             return None
         accessed = accessed_at(node.maker)
         top = self._scene.register(maker.first, "sp")
         if accessed is None or top is None or accessed.address >= top:
             return None
+        # The last that its function did with it.
+        made = next((one for one in root.trail if self._scene.activation(one) is maker), root.number)
         verb = "writes" if node.maker.kind is MakerKind.STORED else "reads"
-        text = "%s a local variable of %s, which has returned" % (verb, maker.function.name)
-        return Suspicion(SuspicionKind.STALE_FRAME, node.maker.number, text, node.maker.tier, made)
+        by = user.function.name if user.function is not None else "code"
+        text = "gives out the address of a local variable, and returns; %s %s there at #%s" % (by, verb, f(number))
+        return Suspicion(SuspicionKind.STALE_FRAME, made, text, node.maker.tier, number)
+
+
+def f(number: int) -> str:
+    """Write an instruction's number."""
+    return format(number, ",")

@@ -8,7 +8,7 @@ from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import Activation, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.lift.operations import Op
+from gdb_etm.recovery.lift.operations import SLOTS, Op
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
@@ -39,17 +39,28 @@ class Unset:
     def _register(self, place: RegisterPlace, node: Node) -> Optional[Suspicion]:
         scene = self._scene
         reader = scene.activation(place.number) if place.number <= len(scene.history) else None
-        if reader is None or not reader.is_whole or reader.function is None or reader.frame.is_exception:
+        if reader is None or not reader.is_whole or reader.function is None or _is_handler(reader):
             return None
         maker = node.maker
         if maker.kind in (MakerKind.KEPT, MakerKind.SELECTED, MakerKind.HIDDEN) or maker.tier > Tier.ASSUMED:
             return None
         if maker.number >= reader.first or not _reads(scene.template(place.number), place.name):
             return None
+        if self._is_set(reader, place):
+            return None
         if place.name in _SAVED or self._is_no_argument(place.name, reader):
             text = "reads %s, which %s has not set" % (place.name, reader.function.name)
             return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
         return None
+
+    def _is_set(self, reader: Activation, place: RegisterPlace) -> bool:
+        # Whether the function has set it to what it was already.
+        slot, scene = SLOTS[place.name], self._scene
+        for number in range(reader.first, place.number):
+            template = scene.template(number) if scene.activation(number) is reader else None
+            if template is not None and slot in template.writes:
+                return True
+        return False
 
     def _is_no_argument(self, name: str, reader: Activation) -> bool:
         if name not in _ARGUMENTS or reader.function is None:
@@ -79,6 +90,12 @@ class Unset:
         what = min(found, key=lambda one: one.size).name if found else "a local variable"
         text = "reads %s, which %s has not set" % (what, reader.function.name)
         return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
+
+
+def _is_handler(reader: Activation) -> bool:
+    # What an exception calls may read any register: it switches threads, or looks at what it interrupted.
+    up = reader.frame.up
+    return up is None or up.is_exception
 
 
 def _reads(template: Optional[Template], name: str) -> bool:
