@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Tuple
 
+from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.races import Races
@@ -16,6 +17,7 @@ from gdb_etm.diagnosis.site import Site, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.registers.cortex_m import CFSR
 
 _ENDS = {
     MakerKind.CONSTANT: "is a constant",
@@ -61,23 +63,25 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     slice_ = Slice(scene, roots)
     pointers = Pointers(scene)
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
-    torn = Torn(scene)
+    torn, alignment, races = Torn(scene), Alignment(scene, site), Races(scene)
     bounds = Bounds(scene, pointers, stacks)
-    looks = (bounds.look, Unset(scene).look, Races(scene).look, heap.look, stacks.look)
+    looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, races.look)
     ends: List[End] = []
-    grown = stacks.at_fault(site)
-    if grown is not None:
-        return Diagnosis(site, (), grown, (), slice_)
+    at_fault = stacks.at_fault(site) or bounds.at_fault(site) or floats_off(site, registers)
+    if at_fault is not None:
+        return Diagnosis(site, (), at_fault, (), slice_)
     for node in slice_:
         path = slice_.path(node)
         found = [suspicion for suspicion in (look(node) for look in looks) if suspicion is not None]
+        if not found:
+            found = [suspicion for suspicion in (alignment.look(node, path),) if suspicion is not None]
         if not found and site.is_pointer:
             found = [suspicion for suspicion in (torn.look(node, path, bounds),) if suspicion is not None]
         if found:
             return Diagnosis(site, tuple(path), _blamed(scene, found[0]), tuple(ends), slice_)
         if node.maker.kind in _ENDS:
             ends.append(End(node, _ENDS[node.maker.kind]))
-    verdict = heap.twice()
+    verdict = heap.corrupted(site.number) or races.around(slice_)
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
     if verdict is None and own:
         verdict = _origin(slice_, own[0])
@@ -85,9 +89,17 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     return Diagnosis(site, chain, verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
 
 
+def floats_off(site: Site, registers: Mapping[str, int]) -> Optional[Suspicion]:
+    """Name an instruction that uses the floating-point unit while it is off."""
+    if not CFSR.get(registers.get("cfsr", 0), "NOCP") or site.address is None:
+        return None
+    text = "uses the floating-point unit, which CPACR does not enable"
+    return Suspicion(SuspicionKind.FPU_OFF, site.number, text, address=site.address)
+
+
 def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
     # A library does what it is called for.
-    number = scene.user(suspicion.number) if suspicion.number else 0
+    number = scene.user(suspicion.number) if suspicion.address is None else suspicion.number
     if number == suspicion.number:
         return suspicion
     function = scene.function(suspicion.number)

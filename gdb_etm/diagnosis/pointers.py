@@ -76,13 +76,13 @@ class Pointers:
         trail: List[int] = []
         for _ in range(_STEPS):
             value = self._scene.value(place)
-            if value.value is None or value.tier > Tier.ASSUMED:
+            if value.value is None or not self._is_pointer(place):
                 return None
             tier = max(tier, value.tier)
             is_stack = isinstance(place, RegisterPlace) and place.name in POINTERS
             maker = self._scene.maker(place)
-            allocation = self._allocation(maker)
-            ends = is_stack or allocation is not None or maker.kind not in _PLAIN or maker.tier > Tier.ASSUMED
+            allocation = self._allocation(place, maker)
+            ends = is_stack or self._is_fixed(maker) or allocation is not None or maker.kind not in _PLAIN or maker.tier > Tier.ASSUMED
             following = None if ends else self._next(maker)
             if following is None:
                 made = place.number if is_stack else maker.number
@@ -97,11 +97,18 @@ class Pointers:
         found = [one for one in maker.sources if self._is_pointer(one)]
         return found[0] if len(found) == 1 else None
 
-    def _allocation(self, maker: Maker) -> Optional[Activation]:
-        # The outermost function of an allocator that an instruction is in.
+    def _is_fixed(self, maker: Maker) -> bool:
+        # Compilers make addresses of objects from those of others near by.
+        source = maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
+        return source is not None and self._scene.maker(source).kind is MakerKind.CONSTANT
+
+    def _allocation(self, place: Place, maker: Maker) -> Optional[Activation]:
+        # The outermost function of an allocator that has returned a value.
         found: Optional[Activation] = None
-        one = self._scene.activation(maker.number)
-        if one is None:
+        if not isinstance(place, RegisterPlace) or place.name != "r0":
+            return None
+        one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
+        if one is None or reader is not None and is_allocator(reader.name):
             return None
         for activation in [one, *(caller for caller, _ in self._scene.callers(one))]:
             if activation.function is None or not is_allocator(activation.function.name):
@@ -121,27 +128,44 @@ class Sweep(NamedTuple):
     stores: int
 
 
+def initialises(scene: Scene, number: int) -> bool:
+    """Check whether a store is of a loop that fills a section before the program begins.
+
+    Such a loop begins at a linker's marker and fills more than one object.
+    """
+    here, last = scene.index.address(number), number
+    for one in scene.index.executions(here, number + _LOOP):
+        last = one if one > last and scene.activation(one) is scene.activation(number) else last
+    found = sweep(scene, last)
+    if found is None or found.stores < 2 or found.first > number:
+        return False
+    begins = [one.address for one in scene.accesses(found.first) if one.store]
+    first = scene.names.containers(begins[0] or 0) if begins else ()
+    outside = not first or not first[0].start <= found.high - 1 < first[0].end
+    return bool(begins) and scene.names.is_marker(begins[0] or 0) and outside
+
+
 def sweep(scene: Scene, number: int) -> Optional[Sweep]:
     """Find the stores of the same instruction that lead up to one, side by side.
 
     :param number: The store's.
     """
-    here = scene.history.instruction(number).address
+    here = scene.index.address(number)
     activation = scene.activation(number)
     stored = _store(scene, number)
     if activation is None or stored is None or stored.address is None:
         return None
     low, high = stored.address, stored.address + stored.size
-    first, count, last = number, 1, stored.address
-    for one in range(number - 1, max(activation.first, number - _LOOP) - 1, -1):
-        if scene.history.instruction(one).address != here or scene.activation(one) is not activation:
-            continue
+    first, stores, last = number, 1, stored.address
+    for one in reversed(scene.index.executions(here, number)):
+        if one < activation.first or stores > _LOOP:
+            break
         before = _store(scene, one)
         if before is None or before.address is None or abs(before.address - last) != before.size:
             break
         low, high = min(low, before.address), max(high, before.address + before.size)
-        first, count, last = one, count + 1, before.address
-    return Sweep(low, high, first, count)
+        first, stores, last = one, stores + 1, before.address
+    return Sweep(low, high, first, stores)
 
 
 def _store(scene: Scene, number: int) -> Optional[Accessed]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
+from gdb_etm.diagnosis.index import TraceIndex
 from gdb_etm.diagnosis.library import is_library
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
@@ -56,6 +57,12 @@ class MemoryNames(Protocol):
         :param address: Of its first instruction.
         """
 
+    def is_marker(self, address: int) -> bool:
+        """Check whether a linker script marks an address, such as the beginning of a section."""
+
+    def function(self, address: int) -> str:
+        """Name the function at an address; empty where unknown."""
+
     def file(self, address: int) -> str:
         """Give the path of an instruction's source file; empty where unknown."""
 
@@ -104,11 +111,13 @@ class Scene:
         self.recovery = recovery
         self.history = recovery.history
         self.names = names
+        self.index = TraceIndex(recovery)
         self._calls = calls
         self._frames = frames
         self._templates = Templates(self.history.program, is_m_profile(self.history.source.core))
         self._makers: Dict[Place, Maker] = {}
         self._values: Dict[Place, Value] = {}
+        self._sets: Dict[int, Dict[int, int]] = {}
         self._firsts: List[int] = []
         self._of_segment: List[int] = []
         self._activations: List[Activation] = []
@@ -132,6 +141,17 @@ class Scene:
         """Give the activation that executed an instruction."""
         at = bisect_right(self._firsts, number) - 1
         return self._activations[self._of_segment[at]] if at >= 0 else None
+
+    def sets(self, activation: Activation) -> Mapping[int, int]:
+        """Give the slots that a function's own instructions set, each with the first that does."""
+        found = self._sets.get(activation.first)
+        if found is None:
+            found = self._sets[activation.first] = {}
+            for number in range(activation.first, activation.last + 1):
+                template = self.template(number) if self.activation(number) is activation else None
+                for slot in template.writes if template is not None else ():
+                    found.setdefault(slot, number)
+        return found
 
     def callers(self, activation: Activation) -> Iterator[Tuple[Activation, int]]:
         """Give the activations above one in its thread, each with the number of its call.
@@ -164,7 +184,7 @@ class Scene:
 
     def function(self, number: int) -> Optional[Function]:
         """Give the function of an instruction."""
-        found = self.activation(number)
+        found = self.activation(number) if number <= len(self.history) else None
         return found.function if found is not None else None
 
     def maker(self, place: Place) -> Maker:
@@ -185,7 +205,9 @@ class Scene:
         parts: List[Place] = []
         for offset in range(place.size):
             byte = MemoryPlace(place.number, place.address + offset, 1)
-            stored = self.recovery.stored(place.number, byte.address)
+            touches = [one for one in self.index.touching(byte.address, 1) if one.store and one.number < place.number]
+            origins = self.recovery.origins(touches[-1].number) if touches else None
+            stored = origins.stored(touches[-1].number, byte.address) if origins is not None else None
             if stored is None or stored[1] != value.value >> 8 * offset & 0xFF:
                 return None
             maker = stored[0]._replace(tier=max(stored[0].tier, Tier.ASSUMED))
@@ -232,9 +254,7 @@ class Scene:
 
     def accesses(self, number: int) -> Sequence[Accessed]:
         """List the loads and stores of an instruction whose addresses are exact or assumed."""
-        origins = self.recovery.origins(number)
-        found = origins.accesses(number) if origins is not None else []
-        return [one for one in found if one.address is not None and one.tier <= Tier.ASSUMED]
+        return self.index.accesses(number)
 
     def address_of(self, number: int) -> Sequence[RegisterPlace]:
         """List what the address was made from that an instruction accessed first."""
@@ -252,9 +272,11 @@ class Scene:
 
     def is_mapped(self, address: int) -> bool:
         """Check whether memory is known at an address, or a device may be."""
-        if any(low <= address < high for low, high in _DEVICES):
-            return True
-        return self.is_ram(address) or bool(self.history.program.read(address, 1))
+        return self.is_device(address) or self.is_ram(address) or bool(self.history.program.read(address, 1))
+
+    def is_device(self, address: int) -> bool:
+        """Check whether a device, or a register of the core, may be at an address."""
+        return any(low <= address < high for low, high in _DEVICES)
 
     def is_ram(self, address: int) -> bool:
         """Check whether the program writes memory at an address."""
@@ -265,7 +287,7 @@ class Scene:
 
         :param number: One of its instructions; registers are those before it.
         """
-        row = self._frames.row(self.history.instruction(number).address) if self._frames is not None else None
+        row = self._frames.row(self.index.address(number)) if self._frames is not None else None
         if row is None:
             # Where a function begins its frame address is SP.
             return self.register(activation.first, "sp") if activation.is_whole else None
@@ -283,7 +305,7 @@ class Scene:
             return None
         active = [(activation, number), *self.callers(activation)]
         for one, at in active:
-            row, cfa = self._frames.row(self.history.instruction(at).address), self.cfa(one, at)
+            row, cfa = self._frames.row(self.index.address(at)), self.cfa(one, at)
             if row is None or cfa is None:
                 continue
             for register, offset in row.saved.items():
@@ -295,7 +317,7 @@ class Scene:
     def locals(self, activation: Activation, number: int) -> Sequence[Area]:
         """List the variables in an activation's frame."""
         cfa = self.cfa(activation, number)
-        return () if cfa is None else self.names.locals(self.history.instruction(number).address, cfa)
+        return () if cfa is None else self.names.locals(self.index.address(number), cfa)
 
     def user(self, number: int) -> int:
         """Give the instruction of the program's own that an instruction works for.
@@ -312,7 +334,7 @@ class Scene:
 
     def _is_library(self, activation: Activation, number: int) -> bool:
         function = activation.function
-        path = self.names.file(self.history.instruction(number).address)
+        path = self.names.file(self.index.address(number))
         return function is not None and is_library(function.name, path)
 
     def copied_from(self, maker: Maker) -> Optional[MemoryPlace]:

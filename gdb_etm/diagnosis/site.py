@@ -18,10 +18,12 @@ FAULTS = (3, 4, 5, 6, 7)
 # What an exception leaves in LR (Armv8-M ARM, B3.18).
 _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME = 24
+_RESET = 1
+_VTOR, _WORD = 0xE000ED08, 4
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 NO_MEMORY = "no memory is there"
-_FAILURE = re.compile(r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler", re.IGNORECASE)
+_FAILURE = re.compile(r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE)
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
 _REACH = 200
@@ -37,6 +39,8 @@ class Bad(NamedTuple):
     why: str
     # Where it is, and what it is made from: the most implausible first.
     places: Tuple[Place, ...]
+    # "load" or "store"; empty of what is no access's address.
+    access: str = ""
 
 
 class Site(NamedTuple):
@@ -70,8 +74,35 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
     found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
     faults = [(before, event) for before, event in found if event.vector in FAULTS]
     if faults and faults[-1][0]:
-        return _fault(scene, *faults[-1], registers)
-    return _failure(scene)
+        return _vector(scene, found, faults[-1]) or _fault(scene, *faults[-1], registers)
+    resets = [(before, event) for before, event in found if event.vector == _RESET and before]
+    return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
+
+
+def _vector(
+    scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]
+) -> Optional[Site]:
+    # An exception whose handler has executed nothing: its vector is bad.
+    at = found.index(fault)
+    number, event = found[at - 1] if at else (0, fault[1])
+    if number != fault[0] or event.vector is None or event.vector in FAULTS:
+        return None
+    table = [one.number for one in scene.index.touching(_VTOR, _WORD) if one.store]
+    origins = scene.recovery.origins(table[-1]) if table else None
+    stored = [origins.stored(table[-1], _VTOR + index) for index in range(_WORD)] if origins is not None else []
+    base = sum((one[1] or 0) << 8 * index for index, one in enumerate(stored) if one is not None)
+    place = MemoryPlace(number, base + _WORD * event.vector, _WORD)
+    value = scene.value(place).value
+    why = why_not_code(scene, value, value or 0)
+    return Site(fault[1], number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
+
+
+def _reset(scene: Scene, number: int, event: Exception_) -> Site:
+    # What was going on: the loop that did not end, of what a handler may have interrupted.
+    activation = scene.activation(number)
+    frames = scene.interrupted_frames(activation) if activation is not None else []
+    at = frames[0][1] if frames else number
+    return Site(event, at, None, False, None, _condition(scene, at))
 
 
 def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> Site:
@@ -81,13 +112,17 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     is_branch = last is not None and last.target is not None
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return Site(event, number, address, True, None, _target(scene, number, last, address))
-    return Site(event, number, address, False, None, _accessed(scene, number, address, _reported(registers)))
+    bad = _accessed(scene, number, address, _reported(registers))
+    # An instruction that is undefined on purpose is how a program says that it has noticed.
+    return Site(event, number, address, False, None, bad or _condition(scene, number))
 
 
 def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
     # The addresses of a data access that the core says it could not do.
     status = registers.get("cfsr", 0)
     bus = CFSR.get(status, "BFARVALID") and CFSR.get(status, "PRECISERR")
+    if not CFSR.get(status, "PRECISERR"):
+        return ()
     return (registers.get("bfar") if bus else None,)
 
 
@@ -148,7 +183,11 @@ def _accessed(
     def read(name: str) -> Optional[int]:
         return scene.value(RegisterPlace(number + 1, name)).value
 
-    found = [_bad(scene, one, number, reported) for one in operands(template, read)]
+    wanted = operands(template, read)
+    if len({one.value for one in wanted if one.size}) == 1 and None in reported:
+        # The only one.
+        reported += tuple([one.value for one in wanted])
+    found = [_bad(scene, one, number, reported) for one in wanted]
     return tuple(sorted(found, key=lambda one: not one.why))
 
 
@@ -165,7 +204,7 @@ def _bad(scene: Scene, one: Operand, number: int, reported: Tuple[Optional[int],
         why = "not writable" if scene.history.program.read(one.value, 1) else ""
     # An index or a pointer that leads nowhere comes before one that leads to memory.
     places.sort(key=lambda place: _is_plausible(scene, place))
-    return Bad("the %s's address" % one.what, one.value, why, tuple(places))
+    return Bad("the %s's address" % one.what, one.value, why, tuple(places), one.what)
 
 
 def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
@@ -173,9 +212,16 @@ def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
     return value is not None and scene.is_mapped(value)
 
 
-def _failure(scene: Scene) -> Optional[Site]:
+def _failure(scene: Scene, pc: int) -> Optional[Site]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
+    last = scene.template(number) if number else None
+    if last is not None and _FAILURE.search(scene.names.function(pc)) and scene.names.function(pc) != (
+        scene.names.function(last.address)
+    ):
+        indirect = last.target is not None and last.target >= 0
+        bad = _target(scene, number, last, pc) if indirect else _condition(scene, number)
+        return Site(None, number, last.address, False, None, bad)
     activation = scene.activation(number)
     found: Optional[Activation] = None
     chain = [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []

@@ -76,11 +76,18 @@ class Slice:
         many = len(sources) > 1
         for source in sources:
             step = _OPERAND if many else _COPY
+            if many and self._is_same(node, source):
+                # A product that is 0, or what was masked out.
+                step = _COPY
             if many and isinstance(source, RegisterPlace) and self._scene.maker(source).kind is MakerKind.CONSTANT:
                 step = _FIXED
             self._push(cost + step, source, node.at, node.is_address)
         for register in maker.address:
             self._push(cost + _ADDRESS, register, node.at, True)
+
+    def _is_same(self, node: Node, source: Place) -> bool:
+        value = self._scene.value(node.place).value
+        return value is not None and self._scene.value(source).value == value
 
     def path(self, node: Node) -> List[Node]:
         """List the nodes from the first to one."""

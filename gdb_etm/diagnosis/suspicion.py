@@ -27,6 +27,12 @@ class SuspicionKind(Enum):
     RACE = "a race"
     # A stack that has grown out of its memory.
     STACK_OVERFLOW = "a stack overflow"
+    # An address that is not a multiple of what its access needs.
+    UNALIGNED = "an address that is not aligned"
+    # Floating point while the unit is off.
+    FPU_OFF = "the floating-point unit is off"
+    # A handler's address in the vector table that is none.
+    VECTOR = "a bad vector"
     # Nothing is wrong in itself: the value was first there.
     ORIGIN = "where the value came from"
 
@@ -43,3 +49,5 @@ class Suspicion(NamedTuple):
     tier: Tier = Tier.EXACT
     # Another instruction that has part in it.
     other: Optional[int] = None
+    # Of an instruction that faulted, and so is no part of the history: its address; ``number`` is the one before.
+    address: Optional[int] = None

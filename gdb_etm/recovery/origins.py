@@ -7,7 +7,7 @@ a chain of such steps is a dynamic backward slice (B. Korel, J. Laski: Dynamic p
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -91,17 +91,20 @@ class Origins:
             value = self._queries.computed(number, slot) if ran else self._queries.register(number, name)
         return value, maker
 
-    def stored(self, number: int, address: int) -> Optional[Tuple[Maker, Optional[int]]]:
-        """Find the newest store to a byte that is known, and the byte.
+    @property
+    def first(self) -> int:
+        """The first instruction that is worked out here."""
+        return self._solution.first
 
-        :param number: Of the instruction before which it ran.
+    def stored(self, number: int, address: int) -> Optional[Tuple[Maker, Optional[int]]]:
+        """Give how an instruction has stored a byte, and the byte.
+
+        :param number: The store's.
         """
-        ssa, mask, bits = self._ssa, self._domain.mask, self._domain.bits
-        for at in range(bisect_left(self._numbers, number) - 1, -1, -1):
-            one = ssa.accesses[at]
+        mask, bits = self._domain.mask, self._domain.bits
+        for at in range(*self._span(number)):
+            one = self._ssa.accesses[at]
             if not one.store or mask[one.address] != MASK or not 0 <= address - bits[one.address] < one.size:
-                continue
-            if mask[one.condition] == MASK and not bits[one.condition]:
                 continue
             shift = 8 * (address - bits[one.address])
             known = mask[one.data] >> shift & 0xFF == 0xFF
@@ -109,6 +112,13 @@ class Origins:
             tier = max(maker.tier, self._queries.tier(one.address), self._queries.tier(one.data))
             return maker._replace(tier=tier), bits[one.data] >> shift & 0xFF if known else None
         return None
+
+    def known(self) -> Iterator[Tuple[int, Accessed]]:
+        """Give all loads and stores with known addresses, each with the number of its instruction."""
+        mask, bits = self._domain.mask, self._domain.bits
+        for one in self._ssa.accesses:
+            if mask[one.address] == MASK and (mask[one.condition] != MASK or bits[one.condition]):
+                yield one.number, Accessed(one.store, bits[one.address], one.size, self._queries.tier(one.address))
 
     def target(self, number: int) -> Optional[Maker]:
         """Find what made the address that a branch went to; None of a direct one."""
@@ -118,17 +128,6 @@ class Origins:
             if template.target is None or template.target < 0
             else self._executed(number, template, template.target)
         )
-
-    def accesses(self, number: int) -> List[Accessed]:
-        """List the loads and stores of an instruction, with the pushes of an exception after it."""
-        first, last = self._span(number)
-        found: List[Accessed] = []
-        for one in self._ssa.accesses[first:last]:
-            known = self._domain.mask[one.address] == MASK
-            address = self._domain.bits[one.address] if known else None
-            if self._domain.mask[one.condition] != MASK or self._domain.bits[one.condition]:
-                found.append(Accessed(one.store, address, one.size, self._queries.tier(one.address)))
-        return found
 
     def address_of(self, number: int) -> Tuple[RegisterPlace, ...]:
         """Give what the address was made from that an instruction accessed first."""

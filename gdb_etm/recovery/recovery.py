@@ -197,15 +197,6 @@ class Recovery:
         queries = self._at(number) if number else None
         return None if queries is None or queries.solution.contradiction is not None else self._of(queries)
 
-    def stored(self, number: int, address: int) -> Optional[Tuple[Maker, Optional[int]]]:
-        """Find the newest store to a byte that is known, whatever stores of unknown address ran since.
-
-        :param number: Of the instruction before which it ran.
-        :returns: What stored it, and the byte.
-        """
-        origins = self.origins(number)
-        return None if origins is None else origins.stored(number, address)
-
     def _of(self, queries: Queries) -> Origins:
         if self._origins is None or self._origins[0] is not queries:
             self._origins = queries, Origins(queries)

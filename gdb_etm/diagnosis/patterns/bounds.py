@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import List, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.patterns.stacks import Stacks
-from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, sweep
+from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, initialises, sweep
 from gdb_etm.diagnosis.scene import Activation, Area, Scene
+from gdb_etm.diagnosis.site import Site
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -15,7 +17,7 @@ from gdb_etm.recovery.values import Tier
 
 # Executions of the same instruction that are compared, at most.
 _LIKE = 64
-_REACH = 20000
+_INDEX = re.compile(r"\[\d+\]")
 
 
 class Bounds:
@@ -37,8 +39,32 @@ class Bounds:
         if accessed is None:
             return None
         if node.maker.kind is MakerKind.STORED:
-            return self._saved(node, accessed) or self._swept(node, accessed) or self._outside(node, accessed)
+            if initialises(self._scene, node.maker.number):
+                return None
+            return (
+                self._saved(node, accessed)
+                or self._swept(node, accessed)
+                or self._past_end(node, accessed)
+                or self._outside(node, accessed)
+            )
         return self._outside(node, accessed) if node.maker.kind is MakerKind.LOADED else None
+
+    def at_fault(self, site: Site) -> Optional[Suspicion]:
+        """Look at the access that faulted."""
+        for bad in site.bad:
+            if bad.value is None or not bad.access or site.address is None or self._is_allocator(site.number):
+                continue
+            registers = [place for place in bad.places if isinstance(place, RegisterPlace)]
+            root = self._pointers.root(registers)
+            if root is None or root.is_stack or len(registers) > 1 and self._pointers.base(registers) is None:
+                continue
+            home = self._block(root) or self._object(root.address)
+            if home is not None and not home.start <= bad.value < home.end:
+                verb = "writes" if bad.access == "store" else "reads"
+                kind = SuspicionKind.OVERRUN if verb == "writes" else SuspicionKind.OVERREAD
+                text = "%s outside of %s (%d bytes)" % (verb, home.name, home.size)
+                return Suspicion(kind, site.number, text, root.tier, address=site.address)
+        return None
 
     def _saved(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
         # A register of a caller is where a store went that is not the function's own push.
@@ -72,27 +98,56 @@ class Bounds:
             return None
         first = self._scene.accesses(found.first)
         begins = [one.address for one in first if one.store and one.address is not None]
-        around = self._areas(node.maker.number, begins[0])
+        around = self._areas(node, begins[0])
         left = [one for one in around if not one.start <= accessed.address < one.end]
+        left = [one for one in left if one.is_array or one is around[0]]
         if not left or any((one.start, one.end) == (found.low, found.high) for one in around):
             return None
         area = max(left, key=lambda one: one.size)
-        arrays = [one for one in left if one.is_array]
-        area = max(arrays, key=lambda one: one.size) if arrays else area
         text = "writes past the end of %s (%d bytes)" % (area.name, area.size)
         if accessed.address < area.start:
             text = "writes before the start of %s" % area.name
         victim = self._name(node.maker.number, accessed.address)
         return Suspicion(SuspicionKind.OVERRUN, node.maker.number, text + _over(victim), node.maker.tier)
 
-    def _areas(self, number: int, address: int) -> Sequence[Area]:
-        found = list(self._scene.names.containers(address))
-        activation = self._scene.activation(number)
-        return found or list(self._scene.locals(activation, number) if activation is not None else ())
+    def _areas(self, node: Node, address: int) -> Sequence[Area]:
+        # What an address is in, of what the pointer of an access was made from.
+        root = self._pointers.root(node.maker.address)
+        if root is None:
+            return ()
+        if not root.is_stack:
+            found = self._scene.names.containers(address)
+            return found if found and found[0].start <= root.address < found[0].end else ()
+        owner = self._scene.activation(root.number)
+        areas = self._scene.locals(owner, root.number) if owner is not None else ()
+        return [one for one in areas if one.start <= address < one.end]
 
     def _name(self, number: int, address: int) -> str:
         areas = self._scene.names.containers(address)
         return areas[-1].name if areas else ""
+
+    def _past_end(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
+        # An instruction that writes elements of an array went one past the end, into what lies behind it.
+        number = node.maker.number
+        here = self._scene.index.address(number)
+        arrays = [one for area in self._scene.names.containers(accessed.address - 1) for one in [area] if one.is_array]
+        behind = [one for one in arrays if one.end == accessed.address]
+        within = [one for one in self._scene.names.containers(accessed.address) if one.is_array]
+        like = self._like(number, here) if behind and len(within) < len(arrays) else []
+        places = [one.address for other in like for one in self._scene.accesses(other) if one.store]
+        inside = [one for one in places if one is not None and behind[0].start <= one < behind[0].end]
+        if len(inside) < 2 or any(one is not None and self._is_like(one, accessed.address) for one in places):
+            return None
+        area = behind[0]
+        text = "writes past the end of %s (%d bytes)" % (area.name, area.size)
+        return Suspicion(
+            SuspicionKind.OVERRUN, number, text + _over(self._name(number, accessed.address)), node.maker.tier
+        )
+
+    def _is_like(self, one: int, other: int) -> bool:
+        # Whether two addresses are of the same member.
+        names = [[area.name for area in self._scene.names.containers(address)][-1:] for address in (one, other)]
+        return bool(names[0]) and _INDEX.sub("[]", names[0][0]) == _INDEX.sub("[]", names[1][0])
 
     def _outside(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
         number = node.maker.number
@@ -119,7 +174,7 @@ class Bounds:
 
     def _stays(self, number: int, home: Area) -> bool:
         # Whether other executions of the same instruction stay within the object that their pointer was made from.
-        here = self._scene.history.instruction(number).address
+        here = self._scene.index.address(number)
         inside = 0
         for one in self._like(number, here):
             for access, registers in self._accessed(one):
@@ -129,14 +184,8 @@ class Bounds:
                     inside += 1
         return inside > 0
 
-    def _like(self, number: int, address: int) -> List[int]:
-        found: List[int] = []
-        for one in range(number - 1, max(number - _REACH, 0), -1):
-            if self._scene.history.instruction(one).address == address:
-                found.append(one)
-                if len(found) >= _LIKE:
-                    break
-        return found
+    def _like(self, number: int, address: int) -> Sequence[int]:
+        return self._scene.index.executions(address, number)[-_LIKE:]
 
     def _accessed(self, number: int) -> List[Tuple[int, Sequence[RegisterPlace]]]:
         template = self._scene.template(number)
@@ -163,10 +212,13 @@ class Bounds:
             return None
         return Area("the block of %d bytes from %s" % (size, name), start, size, True)
 
+    def _is_allocator(self, number: int) -> bool:
+        function = self._scene.function(number)
+        return function is not None and (is_allocator(function.name) or is_release(function.name))
+
     def _outside_block(self, node: Node, accessed: MemoryPlace, block: Area) -> Optional[Suspicion]:
         # Allocators themselves look at what is around a block.
-        function = self._scene.function(node.maker.number)
-        if function is None or is_allocator(function.name) or is_release(function.name):
+        if self._is_allocator(node.maker.number):
             return None
         if block.start <= accessed.address and accessed.address + accessed.size <= block.end:
             return None

@@ -10,6 +10,10 @@ from gdb_etm.diagnosis.scene import Activation, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.recovery.values import Tier
+
+# Bytes of a block, at least.
+_SMALLEST = 8
 
 
 class Release(NamedTuple):
@@ -33,6 +37,7 @@ class Heap:
         self._scene = scene
         self._pointers = pointers
         self._found: Optional[List[Release]] = None
+        self._blocks: Optional[Dict[int, List[int]]] = None
 
     @property
     def releases(self) -> List[Release]:
@@ -62,12 +67,51 @@ class Heap:
         if self._is_inside(number):
             return None
         root = self._pointers.root(node.maker.address)
-        if root is None or root.allocation is None:
+        if root is not None and root.allocation is not None:
+            start = self._scene.result(root.allocation)
+            for release in reversed(self.releases):
+                if root.allocation.last < release.number < number and release.address == start:
+                    return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
             return None
-        start = self._scene.result(root.allocation)
+        base = self._pointers.base(node.maker.address) if root is None else None
+        pointer = self._scene.value(base).value if base is not None else None
+        found = self._free_at(number, pointer) if pointer is not None else None
+        return None if found is None else self._freed(number, found, node.maker.kind is MakerKind.STORED)
+
+    def _free_at(self, number: int, address: int) -> Optional[Release]:
+        # The release of a block that begins at an address, if it was not given out again.
         for release in reversed(self.releases):
-            if root.allocation.last < release.number < number and release.address == start:
-                return self._freed(node, release)
+            if release.number < number and release.address == address:
+                again = any(release.number < given < number for given in self._given().get(address, ()))
+                return None if again else release
+        return None
+
+    def _given(self) -> Dict[int, List[int]]:
+        # When a block that begins at an address was given out.
+        if self._blocks is None:
+            self._blocks = {}
+            for one in self._scene.activations():
+                if one.function is not None and is_allocator(one.function.name):
+                    start = self._scene.result(one)
+                    if start is not None:
+                        self._blocks.setdefault(start, []).append(one.first)
+        return self._blocks
+
+    def corrupted(self, number: int) -> Optional[Suspicion]:
+        """Look for what may have led an allocator astray: a double release, a store to what is free.
+
+        :param number: The instruction that went wrong; only an allocator's own is looked at.
+        """
+        return (self._twice() or self._written(number)) if self._is_inside(number) else None
+
+    def _written(self, number: int) -> Optional[Suspicion]:
+        for release in reversed(self.releases):
+            given = [one for one in self._given().get(release.address, ()) if one > release.number]
+            until = min(given, default=number)
+            for touch in reversed(self._scene.index.touching(release.address, _SMALLEST)):
+                inside = release.activation.last < touch.number < until
+                if touch.store and inside and not self._is_inside(touch.number):
+                    return self._freed(touch.number, release, True)
         return None
 
     def _is_inside(self, number: int) -> bool:
@@ -78,26 +122,21 @@ class Heap:
         functions = [one.function, *(caller.function for caller, _ in self._scene.callers(one))]
         return any(name is not None and (is_allocator(name.name) or is_release(name.name)) for name in functions)
 
-    def _freed(self, node: Node, release: Release) -> Suspicion:
-        function = self._scene.function(node.maker.number)
-        verb = "writes" if node.maker.kind is MakerKind.STORED else "reads"
+    def _freed(self, number: int, release: Release, is_store: bool) -> Suspicion:
+        function = self._scene.function(number)
+        verb = "writes" if is_store else "reads"
         by = function.name if function is not None else "code"
         text = "frees the block at 0x%08x, which %s %s at #%s all the same" % (
             release.address,
             by,
             verb,
-            format(node.maker.number, ","),
+            format(number, ","),
         )
-        return Suspicion(SuspicionKind.FREED, release.number, text, node.maker.tier, node.maker.number)
+        return Suspicion(SuspicionKind.FREED, release.number, text, Tier.ASSUMED, number)
 
-    def twice(self) -> Optional[Suspicion]:
-        """Find a block that was freed twice, and not given out in between."""
-        given: Dict[int, List[int]] = {}
-        for one in self._scene.activations():
-            if one.function is not None and is_allocator(one.function.name):
-                start = self._scene.result(one)
-                if start is not None:
-                    given.setdefault(start, []).append(one.first)
+    def _twice(self) -> Optional[Suspicion]:
+        # A block that was freed twice, and not given out in between.
+        given = self._given()
         pairs: List[Tuple[Release, Release]] = []
         freed: Dict[int, Release] = {}
         for release in self.releases:

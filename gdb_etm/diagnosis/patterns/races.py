@@ -6,13 +6,13 @@ from typing import Optional
 
 from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import Activation, Scene
-from gdb_etm.diagnosis.slice import Node
+from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
 from gdb_etm.recovery.values import Tier
 
-# Instructions between a load and its store, at most.
-_REACH = 2000
+# Bytes of an object whose stores are looked at.
+_LARGEST = 1 << 12
 
 
 class Races:
@@ -31,6 +31,27 @@ class Races:
             return None
         return self.lost(node.maker.number, accessed)
 
+    def around(self, slice_: Slice) -> Optional[Suspicion]:
+        """Find a lost update of an object that a slice came through, the newest."""
+        objects = {
+            area.start: area for node in slice_.nodes for area in self._scene.names.containers(_address(node))[:1]
+        }
+        if not objects:
+            return None
+        stores = {
+            touch
+            for area in objects.values()
+            for touch in self._scene.index.touching(area.start, min(area.size, _LARGEST))
+            if touch.store
+        }
+        for touch in sorted(stores, reverse=True):
+            own = self._scene.activation(touch.number)
+            if own is not None and not own.frame.is_handling:
+                found = self.lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
+                if found is not None:
+                    return found
+        return None
+
     def lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         """Find the update that a store loses.
 
@@ -41,20 +62,16 @@ class Races:
         if own is None or own.function is None:
             return None
         other: Optional[int] = None
-        for one in range(number - 1, max(own.first, number - _REACH) - 1, -1):
-            for access in scene.accesses(one):
-                if access.address is None:
-                    continue
-                if (
-                    access.address >= accessed.address + accessed.size
-                    or access.address + access.size <= accessed.address
-                ):
-                    continue
-                by = scene.activation(one)
-                if by is own:
-                    return self._lost(number, one, other) if other is not None and not access.store else None
-                if access.store and other is None and by is not None and self._interrupts(by, own):
-                    other = one
+        for touch in reversed(scene.index.touching(accessed.address, accessed.size)):
+            if touch.number >= number:
+                continue
+            if touch.number < own.first:
+                break
+            by = scene.activation(touch.number)
+            if by is own:
+                return self._lost(number, other) if other is not None and not touch.store else None
+            if touch.store and other is None and by is not None and self._interrupts(by, own):
+                other = touch.number
         return None
 
     def _interrupts(self, by: Activation, own: Activation) -> bool:
@@ -69,9 +86,16 @@ class Races:
             found.append(frame)
         return found
 
-    def _lost(self, number: int, load: int, other: int) -> Suspicion:
+    def _lost(self, number: int, other: int) -> Suspicion:
         by = self._scene.function(other)
         text = "stores what it loaded before %s changed it: that change is lost" % (
             by.name if by is not None else "another context"
         )
         return Suspicion(SuspicionKind.RACE, number, text, Tier.ASSUMED, other)
+
+
+def _address(node: Node) -> int:
+    accessed = accessed_at(node.maker)
+    if accessed is not None:
+        return accessed.address
+    return node.place.address if isinstance(node.place, MemoryPlace) else 0

@@ -121,6 +121,8 @@ class Stacks:
         maker, user = self._scene.activation(root.number), self._scene.activation(number)
         if maker is None or user is None or maker.function is None or maker.last >= number:
             return None
+        if any(one is maker for one, _ in self.active(number)):
+            return None
         accessed = accessed_at(node.maker)
         top = self._scene.register(maker.first, "sp")
         if accessed is None or top is None or accessed.address >= top:

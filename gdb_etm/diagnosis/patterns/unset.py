@@ -46,21 +46,13 @@ class Unset:
             return None
         if maker.number >= reader.first or not _reads(scene.template(place.number), place.name):
             return None
-        if self._is_set(reader, place):
+        # It may have been set to what it was already.
+        if scene.sets(reader).get(SLOTS[place.name], place.number) < place.number:
             return None
         if place.name in _SAVED or self._is_no_argument(place.name, reader):
             text = "reads %s, which %s has not set" % (place.name, reader.function.name)
             return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
         return None
-
-    def _is_set(self, reader: Activation, place: RegisterPlace) -> bool:
-        # Whether the function has set it to what it was already.
-        slot, scene = SLOTS[place.name], self._scene
-        for number in range(reader.first, place.number):
-            template = scene.template(number) if scene.activation(number) is reader else None
-            if template is not None and slot in template.writes:
-                return True
-        return False
 
     def _is_no_argument(self, name: str, reader: Activation) -> bool:
         if name not in _ARGUMENTS or reader.function is None:

@@ -1,0 +1,102 @@
+"""Index of a history: executions by address, accesses by memory."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import Dict, List, NamedTuple, Sequence
+
+from gdb_etm.history.store import Span
+from gdb_etm.recovery.makers import Accessed
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Tier
+
+_WORD = 4
+# Instructions whose accesses are looked at, counted from the end.
+_REACH = 50000
+
+
+class Touch(NamedTuple):
+    """A load or store whose address is known."""
+
+    number: int
+    store: bool
+    address: int
+    # In bytes.
+    size: int
+
+
+class TraceIndex:
+    """Where instructions and accesses are in a history.
+
+    :param recovery: The history's values.
+    """
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._recovery = recovery
+        self._addresses = array("Q", [0])
+        self._executions: Dict[int, "array[int]"] = {}
+        self._by_number: Dict[int, List[Accessed]] = {}
+        self._by_word: Dict[int, List[Touch]] = {}
+        self._is_read = False
+        self._find_executions()
+
+    def _find_executions(self) -> None:
+        history = self._recovery.history
+        addresses, executions = self._addresses, self._executions
+        for item in history.spans(1, len(history)):
+            if not isinstance(item, Span):
+                continue
+            for address in history.addresses(item.range):
+                number = len(addresses)
+                addresses.append(address)
+                found = executions.get(address)
+                if found is None:
+                    found = executions[address] = array("Q")
+                found.append(number)
+
+    def address(self, number: int) -> int:
+        """Give the address of an instruction."""
+        return self._addresses[number]
+
+    def executions(self, address: int, before: int) -> Sequence[int]:
+        """List the executions of an instruction before another one, oldest first."""
+        found = self._executions.get(address)
+        return () if found is None else found[: bisect_left(found, before)]
+
+    def accesses(self, number: int) -> Sequence[Accessed]:
+        """List the accesses of an instruction whose addresses are exact or assumed."""
+        self._read()
+        return self._by_number.get(number, ())
+
+    def touching(self, address: int, size: int) -> List[Touch]:
+        """List the known accesses to a piece of memory, oldest first."""
+        self._read()
+        found: List[Touch] = []
+        for word in range(address // _WORD, (address + size - 1) // _WORD + 1):
+            found += self._by_word.get(word, ())
+        return sorted({one for one in found if one.address < address + size and address < one.address + one.size})
+
+    def _read(self) -> None:
+        if self._is_read:
+            return
+        self._is_read = True
+        number = len(self._recovery.history)
+        oldest = number - _REACH
+        while number > max(oldest, 0):
+            origins = self._recovery.origins(number)
+            if origins is None:
+                break
+            for at, access in origins.known():
+                self._add(at, access)
+            number = origins.first - 1
+        for touches in self._by_word.values():
+            touches.sort()
+
+    def _add(self, number: int, access: Accessed) -> None:
+        if access.address is None or access.tier > Tier.ASSUMED:
+            return
+        self._by_number.setdefault(number, []).append(access)
+        touch = Touch(number, access.store, access.address, access.size)
+        for word in range(access.address // _WORD, (access.address + max(access.size, 1) - 1) // _WORD + 1):
+            self._by_word.setdefault(word, []).append(touch)

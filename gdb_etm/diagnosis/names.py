@@ -1,0 +1,95 @@
+"""Names of memory, as debug information and symbols have them."""
+
+from __future__ import annotations
+
+from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.scene import Area
+from gdb_etm.program.containers import Container
+from gdb_etm.program.datatypes import ARRAY, STRUCT
+from gdb_etm.program.frame_variables import FrameVariables
+from gdb_etm.program.places import CFA
+from gdb_etm.program.variables import StaticVariables
+
+_REGISTERS = 4
+_WORD = 4
+
+
+class DebugNames:
+    """The :class:`~gdb_etm.diagnosis.scene.MemoryNames` of ELF files.
+
+    :param variables: Their static variables.
+    :param frames: Their local variables.
+    :param markers: Addresses of symbols that only mark a place, such as the bounds of a section.
+    :param file_of: Gives the path of an instruction's source file; empty where unknown.
+    :param function_of: Names the function at an address; empty where unknown.
+    """
+
+    def __init__(
+        self,
+        variables: StaticVariables,
+        frames: FrameVariables,
+        markers: AbstractSet[int],
+        file_of: Callable[[int], str],
+        function_of: Callable[[int], str],
+    ) -> None:
+        self._variables = variables
+        self._frames = frames
+        self._markers = markers
+        self.file, self.function = file_of, function_of
+        self._found: Dict[int, Sequence[Area]] = {}
+        self._locals: Dict[Tuple[int, int], Sequence[Area]] = {}
+
+    def containers(self, address: int) -> Sequence[Area]:
+        """List what holds an address: the object first, its innermost member last."""
+        found = self._found.get(address)
+        if found is None:
+            found = self._found[address] = _areas(self._variables.containers(address))
+        return found
+
+    def locals(self, pc: int, cfa: int) -> Sequence[Area]:
+        """List the variables in a function's frame, each with its members.
+
+        :param pc: Where execution is in the function.
+        :param cfa: The canonical frame address.
+        """
+        found = self._locals.get((pc, cfa))
+        if found is None:
+            found = self._locals[pc, cfa] = self._find_locals(pc, cfa)
+        return found
+
+    def _find_locals(self, pc: int, cfa: int) -> List[Area]:
+        found: List[Area] = []
+        for variable in self._frames.variables(pc):
+            offset = variable.places[0].offset if len(variable.places) == 1 else None
+            if offset is not None and variable.places[0].base == CFA:
+                inside = self._frames.containers(pc, {CFA: cfa}, cfa + offset)
+                is_array = bool(inside) and inside[0].kind == ARRAY
+                found.append(Area(variable.name, cfa + offset, variable.size, is_array))
+        return found
+
+    def parameters(self, address: int) -> Optional[int]:
+        """Count the registers that a function's arguments are in; None where unknown.
+
+        :param address: Of its first instruction.
+        """
+        function = self._frames.beginning(address)
+        if function is None:
+            return None
+        if function.is_variadic:
+            return _REGISTERS
+        # A structure is returned through a pointer that comes first (AAPCS32, 6.4 and 6.5).
+        count = int(function.result_kind == STRUCT and function.result_size > _WORD)
+        for one in function.parameters:
+            words = -(-one.size // _WORD)
+            count += count % 2 if one.size % 8 == 0 and one.size else 0
+            count += words
+        return min(count, _REGISTERS)
+
+    def is_marker(self, address: int) -> bool:
+        """Check whether a linker script marks an address, such as the beginning of a section."""
+        return address in self._markers
+
+
+def _areas(found: Sequence[Container]) -> Sequence[Area]:
+    return [Area(one.path, one.start, one.size, one.kind == ARRAY) for one in found]
