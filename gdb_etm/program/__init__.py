@@ -9,6 +9,8 @@
 - ``variables.py``: which member of which static variable is at an address, by debug information or by
   ``data_symbols.py``; ``containers.py``: what is within what; ``datatypes.py``, ``spelling.py``: types and their names;
   ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state.
+- ``frame_variables.py``: functions at an address, their parameters, their local variables; ``code_entries.py`` finds
+  them by address, ``places.py`` the registers and the memory that they are in.
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.
 - ``comparator_limits.py``: where a comparator of instruction addresses may miss.
 """

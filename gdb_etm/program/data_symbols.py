@@ -8,13 +8,15 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from itertools import accumulate
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.loaded import is_mapping
 
 # pyelftools takes a second for some ten thousand symbols.
 _LAYOUTS = {32: ("IIIBxH", (0, 1, 2, 3, 4)), 64: ("IBxHQQ", (0, 3, 4, 1, 2))}
-_NOTYPE, _OBJECT = 0, 1
+_NOTYPE, _OBJECT, _FUNC = 0, 1, 2
+# GCC's, and Clang's, names for copies with other parameters and for parts.
+_COPIES = (".isra.", ".constprop.", ".part.", ".specialized.")
 
 
 class DataSymbol(NamedTuple):
@@ -70,22 +72,36 @@ def read_data_symbols(elf: Any) -> DataSymbols:
     """
     from elftools.elf.constants import SH_FLAGS
 
+    flags = [section["sh_flags"] for section in elf.iter_sections()]
+    found = []
+    for name, value, size, kind, place in _symbols(elf, (_NOTYPE, _OBJECT)):
+        if not size or not 0 < place < len(flags) or not flags[place] & SH_FLAGS.SHF_ALLOC:
+            continue
+        if (kind == _OBJECT or not flags[place] & SH_FLAGS.SHF_EXECINSTR) and not is_mapping(name):
+            found.append(DataSymbol(name, value, size))
+    return DataSymbols(found)
+
+
+def changed_copies(elf: Any) -> List[int]:
+    """Give where functions begin whose parameters may have been changed.
+
+    They are copies, or parts, that a compiler made for some callers.
+
+    :param elf: The file, as pyelftools has it.
+    """
+    return [value & ~1 for name, value, _, _, _ in _symbols(elf, (_FUNC,)) if any(part in name for part in _COPIES)]
+
+
+def _symbols(elf: Any, kinds: Sequence[int]) -> Iterator[Tuple[str, int, int, int, int]]:
+    # Name, value, size, type and section's number.
     table = elf.get_section_by_name(".symtab")
     if table is None:
-        return DataSymbols(())
+        return
     names = elf.get_section(table["sh_link"]).data()
-    flags = [section["sh_flags"] for section in elf.iter_sections()]
     text, order = _LAYOUTS[elf.elfclass]
     layout = struct.Struct(("<" if elf.little_endian else ">") + text)
     data = table.data()
-    found = []
     for fields in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
         name, value, size, info, place = (fields[at] for at in order)
-        if not size or info & 15 not in (_NOTYPE, _OBJECT) or not 0 < place < len(flags):
-            continue
-        if not flags[place] & SH_FLAGS.SHF_ALLOC or info & 15 == _NOTYPE and flags[place] & SH_FLAGS.SHF_EXECINSTR:
-            continue
-        text = names[name : names.find(b"\0", name)].decode("utf-8", "replace")
-        if not is_mapping(text):
-            found.append(DataSymbol(text, value, size))
-    return DataSymbols(found)
+        if info & 15 in kinds:
+            yield names[name : names.find(b"\0", name)].decode("utf-8", "replace"), value, size, info & 15, place

@@ -44,13 +44,15 @@ ByteOrder = Literal["little", "big"]
 class _Shape(NamedTuple):
     tag: str
     has_children: bool
+    # Whether it says of what code it is.
+    has_code: bool
     # How to go over its attributes, and by how much.
     steps: Tuple[Tuple[int, int], ...]
 
 
 class _Children(NamedTuple):
     offsets: List[int]
-    tags: List[str]
+    shapes: List[_Shape]
 
 
 class DebugTree:
@@ -86,16 +88,14 @@ class DebugTree:
         """Give the entry at an offset, as pyelftools has it."""
         return self.unit_at(offset).get_DIE_from_refaddr(offset)
 
-    def children(self, die: Any) -> Iterator[Any]:
-        """Give an entry's children, as pyelftools has them."""
-        for offset in self._children_of(die.cu, die.offset).offsets:
-            yield die.cu.get_DIE_from_refaddr(offset)
+    def children_of_kind(self, die: Any, *tags: str, with_code: bool = False) -> Iterator[Any]:
+        """Give an entry's children that have one of some tags.
 
-    def children_of_kind(self, die: Any, *tags: str) -> Iterator[Any]:
-        """Give an entry's children with one of some tags."""
+        :param with_code: Only those that say of what code they are.
+        """
         found = self._children_of(die.cu, die.offset)
-        for offset, tag in zip(found.offsets, found.tags):
-            if tag in tags:
+        for offset, shape in zip(found.offsets, found.shapes):
+            if shape.tag in tags and (shape.has_code or not with_code):
                 yield die.cu.get_DIE_from_refaddr(offset)
 
     def path(self, position: int) -> List[Any]:
@@ -140,12 +140,12 @@ class DebugTree:
             found = self._children[offset] = _Children([], [])
             shape, at, _ = self._entry(unit, offset)
             if shape is not None and shape.has_children:
-                for child, tag in self._list(unit, at):
+                for child, child_shape in self._list(unit, at):
                     found.offsets.append(child)
-                    found.tags.append(tag)
+                    found.shapes.append(child_shape)
         return found
 
-    def _list(self, unit: Any, at: int) -> Iterator[Tuple[int, str]]:
+    def _list(self, unit: Any, at: int) -> Iterator[Tuple[int, _Shape]]:
         # The entries from an offset on that are siblings.
         level, end = 0, unit.cu_offset + unit.size
         while at < end:
@@ -158,7 +158,7 @@ class DebugTree:
                 continue
             if level == 0:
                 self._ends[start] = at
-                yield start, shape.tag
+                yield start, shape
             if shape.has_children:
                 if sibling is not None and sibling >= at:
                     at = sibling
@@ -196,12 +196,15 @@ class DebugTree:
         if found is None:
             declaration = unit.get_abbrev_table().get_abbrev(code)
             steps: List[Tuple[int, int]] = []
+            has_code = False
             for name, form in declaration.iter_attr_specs():
+                has_code = has_code or name in ("DW_AT_low_pc", "DW_AT_ranges")
                 step = _step(str(name), str(form), unit)
                 if step[0] == _FIXED and steps and steps[-1][0] == _FIXED:
                     step = (_FIXED, steps.pop()[1] + step[1])
                 steps.append(step)
-            found = shapes[code] = _Shape(str(declaration["tag"]), bool(declaration.has_children()), tuple(steps))
+            tag, has_children = str(declaration["tag"]), bool(declaration.has_children())
+            found = shapes[code] = _Shape(tag, has_children, has_code, tuple(steps))
         return found
 
 

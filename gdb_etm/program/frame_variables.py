@@ -1,0 +1,282 @@
+"""Functions at an address, their parameters, and their local variables.
+
+Ref: DWARF Debugging Information Format, version 5, 3.3 (functions), 4.1 (variables).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.errors import ImageError
+from gdb_etm.program.code_entries import CodeEntries
+from gdb_etm.program.containers import Container, containers_of
+from gdb_etm.program.data_symbols import changed_copies
+from gdb_etm.program.datatypes import POINTER, DataType, Types
+from gdb_etm.program.dies import DebugTree, attribute, holder_of, name_of, number_of, origins, qualified
+from gdb_etm.program.elf import open_elf, readable
+from gdb_etm.program.loaded import LoadedElf
+from gdb_etm.program.places import Place, expression_at, frame_base_of, places_of
+
+_UNREADABLE = "has debug information that cannot be read"
+_FUNCTIONS = ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine")
+_PACK = "DW_TAG_GNU_formal_parameter_pack"
+_VARIABLES = ("DW_TAG_formal_parameter", "DW_TAG_variable")
+
+
+class FormalParameter(NamedTuple):
+    """A parameter as the source declares it; ``this`` is one too."""
+
+    name: str
+    # In bytes.
+    size: int
+    is_pointer: bool
+    type_name: str
+
+
+class FunctionScope(NamedTuple):
+    """A function whose code is at an address."""
+
+    # With its namespaces and classes, without its parameters.
+    name: str
+    # Where it is declared, as the line table names the file; empty and 0 where it is not said.
+    file: str
+    line: int
+    # Whether it is inlined here.
+    is_inlined: bool
+    # Its first address there.
+    start: int
+    parameters: Sequence[FormalParameter]
+    # Whether more arguments may follow.
+    is_variadic: bool
+    # What it returns, in bytes, and its kind, such as STRUCT or SCALAR; 0 and empty: nothing.
+    result_size: int
+    result_kind: str
+
+
+class LocalVariable(NamedTuple):
+    """A parameter or variable that has a place at an address."""
+
+    name: str
+    # The function that declares it; and its index among the functions there, where 0 is the innermost.
+    function: str
+    level: int
+    # In bytes.
+    size: int
+    type_name: str
+    is_pointer: bool
+    is_parameter: bool
+    # Its pieces in order, mostly one.
+    places: Sequence[Place]
+
+
+class FrameVariables:
+    """Functions and local variables of ELF files for 32-bit Arm.
+
+    Where files fill the same memory, that of the earlier one counts.  What damaged debug information says is not known.
+
+    :param files: The functions of each file.
+    """
+
+    def __init__(self, files: Sequence[_File]) -> None:
+        self._files = files
+
+    def functions(self, address: int) -> Sequence[FunctionScope]:
+        """Give the functions at an instruction, the innermost first.
+
+        :returns: Inlined ones, and last the one that has the code; empty where that is not known.
+        """
+        return next(filter(None, (file.functions(address) for file in self._files)), ())
+
+    def beginning(self, address: int) -> Optional[FunctionScope]:
+        """Give the function whose first instruction is at an address.
+
+        :returns: None for any other address, without debug information, and for a copy whose parameters the compiler
+            may have changed.
+        """
+        return next(filter(None, (file.beginning(address) for file in self._files)), None)
+
+    def variables(self, address: int) -> Sequence[LocalVariable]:
+        """Give the local variables that have a place before an instruction runs.
+
+        :returns: Those of the innermost block first.
+        """
+        found = next(filter(None, (file.variables(address) for file in self._files)), [])
+        return [variable for variable, _ in found]
+
+    def containers(self, address: int, bases: Mapping[str, int], place: int) -> Sequence[Container]:
+        """Give what holds a frame's memory, from the outside in.
+
+        :param address: The frame's instruction.
+        :param bases: Values by base: that of CFA, and of registers that are known.
+        :param place: The address of memory.
+        :returns: The variable, its member, and so on to the innermost; empty where no variable is.
+        """
+        return next(filter(None, (file.containers(address, bases, place) for file in self._files)), ())
+
+
+class _File:
+    def __init__(self, path: str, code: CodeEntries, copies: Sequence[int]) -> None:
+        self._path, self._code = path, code
+        self._copies = frozenset(copies)
+        self._types = Types(code.tree)
+        self._lists = code.tree.dwarf.location_lists()
+        self._names: Dict[int, List[str]] = {}
+
+    def functions(self, address: int) -> List[FunctionScope]:
+        found: List[FunctionScope] = []
+        try:
+            with readable(self._path, _UNREADABLE):
+                scopes = [one for one in self._scopes(address) if one.tag in _FUNCTIONS]
+                found = [self._function(one) for one in reversed(scopes)]
+        except ImageError:
+            pass  # nothing is known
+        return found
+
+    def beginning(self, address: int) -> Optional[FunctionScope]:
+        try:
+            with readable(self._path, _UNREADABLE):
+                die = self._code.function(address) if address not in self._copies else None
+                ranges = self._code.ranges(die) if die is not None else []
+                return self._function(die) if ranges and ranges[0][0] == address else None
+        except ImageError:
+            return None
+
+    def variables(self, address: int) -> List[Tuple[LocalVariable, DataType]]:
+        found: List[Tuple[LocalVariable, DataType]] = []
+        try:
+            with readable(self._path, _UNREADABLE):
+                scopes = self._scopes(address)
+                base = self._frame_base(scopes[0], address) if scopes else None
+                for index in reversed(range(len(scopes))):
+                    *_, owner = (one for one in scopes[: index + 1] if one.tag in _FUNCTIONS)
+                    level = sum(one.tag in _FUNCTIONS for one in scopes[index + 1 :])
+                    function = qualified(self._code.tree, owner), level
+                    found += self._block(scopes[index], function, base, address)
+        except ImageError:
+            pass  # what was found is right
+        return found
+
+    def containers(self, address: int, bases: Mapping[str, int], place: int) -> List[Container]:
+        for variable, kind in self.variables(address):
+            if len(variable.places) != 1:
+                continue
+            (where,) = variable.places
+            if where.offset is None or where.base not in bases:
+                continue
+            start = bases[where.base] + where.offset
+            if not start <= place < start + variable.size:
+                continue
+            found: List[Container] = []
+            try:
+                with readable(self._path, _UNREADABLE):
+                    for container, _ in containers_of(variable.name, kind, start, variable.size, place):
+                        found.append(container)
+            except ImageError:
+                pass  # what was found is right
+            return found
+        return []
+
+    def _scopes(self, address: int) -> List[Any]:
+        function = self._code.function(address)
+        return self._code.inside(function, address) if function is not None else []
+
+    def _frame_base(self, function: Any, address: int) -> Optional[Tuple[str, Optional[int]]]:
+        base = function.attributes.get("DW_AT_frame_base")
+        expression = expression_at(base, function, address, self._lists) if base is not None else None
+        return frame_base_of(expression) if expression is not None else None
+
+    def _block(
+        self, scope: Any, function: Tuple[str, int], base: Optional[Tuple[str, Optional[int]]], address: int
+    ) -> Iterator[Tuple[LocalVariable, DataType]]:
+        for die in self._declarations(scope, *_VARIABLES):
+            location, kind = die.attributes.get("DW_AT_location"), self._types.of(die)
+            expression = expression_at(location, die, address, self._lists) if location is not None else None
+            if expression is None or kind is None:
+                continue
+            places = places_of(expression, base, kind.size)
+            if places:
+                is_parameter = die.tag == "DW_TAG_formal_parameter"
+                yield LocalVariable(
+                    name_of(die), *function, kind.size, kind.name, kind.kind == POINTER, is_parameter, places
+                ), kind
+
+    def _function(self, die: Any) -> FunctionScope:
+        tree = self._code.tree
+        file, line = self._declared(die)
+        parameters, is_variadic = self._parameters(die)
+        result = self._types.of(die)
+        size, kind = (result.size, result.kind) if result is not None else (0, "")
+        start = self._code.ranges(die)[0][0]
+        is_inlined = die.tag == "DW_TAG_inlined_subroutine"
+        return FunctionScope(qualified(tree, die), file, line, is_inlined, start, parameters, is_variadic, size, kind)
+
+    def _parameters(self, die: Any) -> Tuple[List[FormalParameter], bool]:
+        # Copies leave parameters out; those of a declaration in a class have no names.
+        declared = die
+        for declared in origins(die):
+            if "DW_AT_specification" in declared.attributes:
+                break
+        found = []
+        for one in self._declarations(declared, "DW_TAG_formal_parameter"):
+            kind = self._types.of(one)
+            if kind is not None:
+                found.append(FormalParameter(name_of(one), kind.size, kind.kind == POINTER, kind.name))
+        more = self._code.tree.children_of_kind(declared, "DW_TAG_unspecified_parameters")
+        return found, next(more, None) is not None
+
+    def _declarations(self, die: Any, *tags: str) -> Iterator[Any]:
+        # Those that a template makes of one are an entry's of their own.
+        for one in self._code.tree.children_of_kind(die, *tags, _PACK):
+            if one.tag == _PACK:
+                yield from self._code.tree.children_of_kind(one, *tags)
+            else:
+                yield one
+
+    def _declared(self, die: Any) -> Tuple[str, int]:
+        line, holder = number_of(die, "DW_AT_decl_line"), holder_of(die, "DW_AT_decl_file")
+        number = number_of(die, "DW_AT_decl_file")
+        if line is None or holder is None or number is None:
+            return "", 0
+        unit = holder.cu
+        if unit.cu_offset not in self._names:
+            program = self._code.tree.dwarf.line_program_for_CU(unit)
+            directory = attribute(unit.get_top_DIE(), "DW_AT_comp_dir")
+            folder = directory.value if directory is not None else b""
+            self._names[unit.cu_offset] = _file_names(program.header, folder) if program is not None else []
+        names = self._names[unit.cu_offset]
+        return (names[number] if 0 <= number < len(names) else ""), line
+
+
+def load_frame_variables(paths: Sequence[str]) -> FrameVariables:
+    """Find the functions of ELF files, and their variables.
+
+    They are read when somebody asks.
+
+    :raises ImageError: When a file cannot be read.  Damaged debug information is as none.
+    """
+    loaded = (_load(path) for path in paths)
+    return FrameVariables([file for file in loaded if file is not None])
+
+
+def _load(path: str) -> Optional[_File]:
+    with open_elf(path) as elf:
+        loaded, copies = LoadedElf(elf), changed_copies(elf)
+        try:
+            with readable(path, _UNREADABLE):
+                if elf["e_machine"] == "EM_ARM" and elf.has_dwarf_info():
+                    return _File(path, CodeEntries(DebugTree(elf), loaded, True), copies)
+        except ImageError:
+            pass  # nothing is known
+        return None
+
+
+def _file_names(header: Any, directory: bytes) -> List[str]:
+    # By number, as the line table names files: without the compilation's own folder.
+    is_old = header["version"] < 5
+    folders = ([directory] if is_old else []) + list(header["include_directory"])
+    found = [""] if is_old else []
+    for entry in header["file_entry"]:
+        folder = folders[entry.dir_index] if 0 <= entry.dir_index < len(folders) else b""
+        is_plain = not folder or folder == directory or entry.name.startswith(b"/")
+        found.append((entry.name if is_plain else folder + b"/" + entry.name).decode("utf-8", "replace"))
+    return found
