@@ -155,6 +155,11 @@ class DataType:
             element, stride = self.element, number_of(bare, "DW_AT_byte_stride")
             each = stride if stride else element.size if element is not None else 0
             return each * (self.count or 0)
+        if bare.tag == "DW_TAG_ptr_to_member_type":
+            # Of a function: its address or index, and what is added to the object's.
+            target = self._types.of(bare)
+            words = 2 if target is not None and target.kind == FUNCTION else 1
+            return words * self._types.tree.address_size
         if bare.tag == "DW_TAG_enumeration_type":
             base = self._types.of(bare)
             return base.size if base is not None else 0
