@@ -1,4 +1,4 @@
-"""Worked by hand, and a differential run against GDB: static variables of C++."""
+"""Worked by hand, and a differential run against GDB: C++ variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property test, and a differential run against GDB: all variables of the built firmware."""
+"""Property test, and a differential run against GDB: all firmware's variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = 128
 
 
 def check(found: List[Container], address: int) -> None:
-    """Check that each container is within the one before, and that all hold an address."""
+    """Check that each container holds an address within the one before."""
     assert found
     for one in found:
         assert one.start <= address < one.end, (one, hex(address))
