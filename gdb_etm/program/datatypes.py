@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.program.dies import ByteOrder, DebugTree, attribute, has_flag, name_of, number_of, qualified, referred
+from gdb_etm.program.dies import (
+    ByteOrder,
+    DebugTree,
+    attribute,
+    has_flag,
+    is_of_types,
+    linked,
+    name_of,
+    number_of,
+    qualified,
+    referred,
+)
 from gdb_etm.program.spelling import spell
 
 STRUCT, UNION, ARRAY, SCALAR, POINTER, FUNCTION, UNKNOWN = (
@@ -206,8 +217,7 @@ class Types:
 
     def part(self, die: Any, dimension: int) -> DataType:
         """Give the type of an entry, without an array's first dimensions."""
-        # Units of types may stand in a section of their own (DWARF 4, 7.5.1.2).
-        key = die.offset, die.cu in self.tree.units, dimension
+        key = die.offset, is_of_types(die.cu), dimension
         if key not in self._known:
             self._known[key] = DataType(self, die, dimension)
         return self._known[key]
@@ -217,7 +227,7 @@ class Types:
         if not has_flag(die, "DW_AT_declaration"):
             return die
         if "DW_AT_signature" in die.attributes:
-            return die.get_DIE_from_attribute("DW_AT_signature")
+            return linked(die, "DW_AT_signature")
         key = _KINDS.get(die.tag, UNKNOWN), qualified(self.tree, die)
         if key not in self._completed:
             self._completed[key] = self._elsewhere(*key, die)

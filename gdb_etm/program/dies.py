@@ -52,6 +52,8 @@ class _Shape(NamedTuple):
 
 class _Children(NamedTuple):
     offsets: List[int]
+    # Where their attributes end.
+    ends: List[int]
     shapes: List[_Shape]
 
 
@@ -70,9 +72,11 @@ class DebugTree:
         self.order: ByteOrder = "little" if elf.little_endian else "big"
         self.units: List[Any] = list(self.dwarf.iter_CUs())
         self._starts: List[int] = [unit.cu_offset for unit in self.units]
-        self._shapes: Dict[Tuple[int, int, int], Dict[int, _Shape]] = {}
-        self._children: Dict[int, _Children] = {}
-        self._ends: Dict[int, int] = {}
+        types = self.dwarf.debug_types_sec
+        self._types_data: bytes = types.stream.getvalue() if types is not None else b""
+        self._shapes: Dict[Tuple[int, int, int, int], Dict[int, _Shape]] = {}
+        # By section and offset.
+        self._children: Dict[Tuple[bool, int], _Children] = {}
 
     def unit_at(self, offset: int) -> Any:
         """Give the unit that holds an offset of .debug_info.
@@ -83,10 +87,6 @@ class DebugTree:
         if index < 0 or offset >= self._starts[index] + self.units[index].size:
             raise ImageError("no unit at offset 0x%x" % offset)
         return self.units[index]
-
-    def die(self, offset: int) -> Any:
-        """Give the entry at an offset, as pyelftools has it."""
-        return self.unit_at(offset).get_DIE_from_refaddr(offset)
 
     def children_of_kind(self, die: Any, *tags: str, with_code: bool = False) -> Iterator[Any]:
         """Give an entry's children that have one of some tags.
@@ -103,7 +103,13 @@ class DebugTree:
 
         The last one holds the byte itself, its children do not.
         """
-        unit = self.unit_at(position)
+        return self._path(self.unit_at(position), position)
+
+    def around(self, die: Any) -> List[Any]:
+        """Give the entries around an entry, from its unit's down to itself."""
+        return self._path(die.cu, die.offset)
+
+    def _path(self, unit: Any, position: int) -> List[Any]:
         at = unit.cu_die_offset
         found = [at]
         while len(found) < _MOST_LEVELS:
@@ -114,14 +120,15 @@ class DebugTree:
                 break
             at = children.offsets[index]
             found.append(at)
-            if position < self._ends[at]:
+            if position < children.ends[index]:
                 break
         return [unit.get_DIE_from_refaddr(offset) for offset in found]
 
     def namesakes(self, die: Any) -> Iterator[Any]:
         """Give other entries with an entry's name, in any unit.
 
-        There may be more than are given."""
+        There may be more than are given.
+        """
         name = die.attributes.get("DW_AT_name")
         if name is None or not isinstance(name.value, bytes) or not name.value:
             return
@@ -135,17 +142,19 @@ class DebugTree:
                 yield other
 
     def _children_of(self, unit: Any, offset: int) -> _Children:
-        found = self._children.get(offset)
+        key = is_of_types(unit), offset
+        found = self._children.get(key)
         if found is None:
-            found = self._children[offset] = _Children([], [])
+            found = self._children[key] = _Children([], [], [])
             shape, at, _ = self._entry(unit, offset)
             if shape is not None and shape.has_children:
-                for child, child_shape in self._list(unit, at):
+                for child, end, child_shape in self._list(unit, at):
                     found.offsets.append(child)
+                    found.ends.append(end)
                     found.shapes.append(child_shape)
         return found
 
-    def _list(self, unit: Any, at: int) -> Iterator[Tuple[int, _Shape]]:
+    def _list(self, unit: Any, at: int) -> Iterator[Tuple[int, int, _Shape]]:
         # The entries from an offset on that are siblings.
         level, end = 0, unit.cu_offset + unit.size
         while at < end:
@@ -157,8 +166,7 @@ class DebugTree:
                     return
                 continue
             if level == 0:
-                self._ends[start] = at
-                yield start, shape
+                yield start, at, shape
             if shape.has_children:
                 if sibling is not None and sibling >= at:
                     at = sibling
@@ -167,7 +175,7 @@ class DebugTree:
 
     def _entry(self, unit: Any, at: int) -> Tuple[Optional[_Shape], int, Optional[int]]:
         # What is at an offset (None: the end of a list), the offset behind its attributes, and the next sibling's.
-        data = self.data
+        data = self._types_data if is_of_types(unit) else self.data
         code, at = _uleb(data, at)
         if code == 0:
             return None, at, None
@@ -191,7 +199,8 @@ class DebugTree:
         return shape, at, sibling
 
     def _shape(self, unit: Any, code: int) -> _Shape:
-        shapes = self._shapes.setdefault((unit["debug_abbrev_offset"], unit["version"], unit["address_size"]), {})
+        key = unit["debug_abbrev_offset"], unit["version"], unit["address_size"], unit.dwarf_format()
+        shapes = self._shapes.setdefault(key, {})
         found = shapes.get(code)
         if found is None:
             declaration = unit.get_abbrev_table().get_abbrev(code)
@@ -206,6 +215,11 @@ class DebugTree:
             tag, has_children = str(declaration["tag"]), bool(declaration.has_children())
             found = shapes[code] = _Shape(tag, has_children, has_code, tuple(steps))
         return found
+
+
+def is_of_types(unit: Any) -> bool:
+    """Say whether a unit is in .debug_types (DWARF 4, 7.5.1.2)."""
+    return hasattr(unit, "tu_offset")
 
 
 def _step(name: str, form: str, unit: Any) -> Tuple[int, int]:
@@ -271,13 +285,24 @@ def origins(die: Any) -> Iterator[Any]:
         link = next((name for name in _ORIGINS if name in die.attributes), None)
         if link is None:
             return
-        die = die.get_DIE_from_attribute(link)
+        die = linked(die, link)
 
 
 def referred(die: Any, name: str) -> Optional[Any]:
     """Give the entry that an attribute refers to; None without one."""
     holder = holder_of(die, name)
-    return None if holder is None else holder.get_DIE_from_attribute(name)
+    return None if holder is None else linked(holder, name)
+
+
+def linked(die: Any, name: str) -> Any:
+    """Give the entry that an entry's own attribute refers to."""
+    found = die.attributes[name]
+    if found.form == "DW_FORM_ref_sig8" and die.cu["version"] >= 5:
+        # Units of types are among the others; pyelftools looks in .debug_types.
+        for unit in die.dwarfinfo.iter_CUs():
+            if unit.header.get("type_signature") == found.value:
+                return unit.get_DIE_from_refaddr(unit.cu_offset + unit["type_offset"])
+    return die.get_DIE_from_attribute(name)
 
 
 def name_of(die: Any) -> str:
@@ -303,7 +328,7 @@ def qualified(tree: DebugTree, die: Any, level: int = 0) -> str:
     """Give an entry's name with the namespaces, classes and functions around it."""
     *_, original = origins(die)
     steps: List[str] = []
-    for one in tree.path(original.offset)[1:-1] if level < _MOST_STEPS else ():
+    for one in tree.around(original)[1:-1] if level < _MOST_STEPS else ():
         if one.tag == "DW_TAG_subprogram":
             steps = [qualified(tree, one, level + 1)]
         elif one.tag == "DW_TAG_namespace":

@@ -1,4 +1,4 @@
-"""Property test: of damaged debug information nothing is known, and nothing is raised."""
+"""Property test: of damaged debug information nothing is known or raised."""
 
 from __future__ import annotations
 

@@ -58,6 +58,7 @@ station.ends.few[1] station.wide opened.count opened.items[1].next secret secret
 count::calls count::calls[3]
 """.split()
 OPTIONS = [(dwarf, level) for dwarf in ("-gdwarf-5", "-gdwarf-4", "-gdwarf-2") for level in ("-O0", "-O2")]
+OPTIONS += [("-gdwarf-4", "-fdebug-types-section"), ("-gdwarf-5", "-fdebug-types-section")]
 
 
 def unqualified(one: Union[Container, Said]) -> str:
