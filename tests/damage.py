@@ -22,8 +22,10 @@ from gdb_etm.offline.debugger import load_lines
 from gdb_etm.offline.symbols import load_symbols, load_variables
 from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import PartId
+from gdb_etm.program import variables
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.elf import profile_of
+from gdb_etm.program.frame_variables import load_frame_variables
 from gdb_etm.program.image import load_constants, load_elf
 from gdb_etm.program.ram import load_writable
 from gdb_etm.session.decoding import decode_capture
@@ -95,6 +97,14 @@ def check_elf(chance: random.Random, folder: str) -> None:
         frames = load_frames([path])
         for address in range(0, 0x800, 2):
             frames.row(address)
+    with one_line(path):
+        locals_ = load_frame_variables([path])
+        for address in range(0, 0x800, 14):
+            assert len(locals_.functions(address)) + len(locals_.variables(address)) < 1000
+    with one_line(path):
+        statics = variables.load_variables([path])
+        for address in (*range(0, 0x100, 20), *range(0x20000000, 0x20000800, 20)):
+            assert len(statics.containers(address)) < 100
 
 
 def check_snapshot(chance: random.Random, folder: str) -> None:
