@@ -5,26 +5,29 @@ Ref: DWARF Debugging Information Format, version 5, 2.5 (expressions), 2.6 (loca
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.dies import ByteOrder
 
-_ADDR, _PLUS_UCONST, _PLUS, _MINUS = 0x03, 0x23, 0x22, 0x1C
+_ADDR, _ADDRX, _PLUS_UCONST, _PLUS, _MINUS = 0x03, 0xA1, 0x23, 0x22, 0x1C
 _LIT0, _LIT31 = 0x30, 0x4F
 # Sizes of their operands, and whether these have a sign: DW_OP_const1u to DW_OP_const8s.
 _CONSTANTS = {op: (1 << (op - 8) // 2, bool(op & 1)) for op in range(0x08, 0x10)}
 _CONSTU, _CONSTS = 0x10, 0x11
 
 
-def static_address(expression: Sequence[int], address_size: int, order: ByteOrder) -> Optional[int]:
+def static_address(
+    expression: Sequence[int], address_size: int, order: ByteOrder, indexed: Callable[[int], int]
+) -> Optional[int]:
     """Compute the address that an expression states, if it is constant.
 
-    :param expression: Its bytes: DW_OP_addr, and constants that are added or subtracted.
+    :param expression: Its bytes: DW_OP_addr or DW_OP_addrx, and constants that are added or subtracted.
     :param address_size: In bytes.
     :param order: ``"little"`` or ``"big"``.
+    :param indexed: Looks an address up by its index in .debug_addr.
     :returns: None for any other, such as one that gives a value and no place.
     """
-    if not isinstance(expression, (list, bytes)) or not expression or expression[0] != _ADDR:
+    if not isinstance(expression, (list, bytes)) or not expression or expression[0] not in (_ADDR, _ADDRX):
         return None
     data = bytes(expression)
     at = 0
@@ -35,6 +38,9 @@ def static_address(expression: Sequence[int], address_size: int, order: ByteOrde
         if op == _ADDR:
             stack.append(int.from_bytes(data[at : at + address_size], order))
             at += address_size
+        elif op == _ADDRX:
+            value, at = leb(data, at, False)
+            stack.append(indexed(value))
         elif op in _CONSTANTS:
             size, signed = _CONSTANTS[op]
             stack.append(int.from_bytes(data[at : at + size], order, signed=signed))

@@ -18,6 +18,8 @@ from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.expressions import static_address
 
 _UNREADABLE = "has debug information that cannot be read"
+# Of a location with an address, in bytes; an address where no data are.
+_LONGEST, _NOWHERE = 32, -1
 # Of addresses without a symbol, in one question.
 _MOST_STRAYS = 32
 
@@ -93,8 +95,9 @@ class _File:
 
     def set_debug_information(self, tree: DebugTree) -> None:
         self._types = Types(tree)
-        for start, position in _addresses(tree):
-            if any(low <= start < high for low, high in self._filled):
+        for position in _positions(tree):
+            start = _address(tree, tree.data[position : position + tree.data[position - 1]], position)
+            if start is not None and any(low <= start < high for low, high in self._filled):
                 self._positions.setdefault(start, []).append(position)
         self._starts = sorted(self._positions)
 
@@ -165,7 +168,7 @@ class _File:
         if die.tag != "DW_TAG_variable" or location is None:
             return None
         tree = self._types.tree
-        if static_address(location.value, tree.address_size, tree.order) != start:
+        if _address(tree, location.value, position) != start:
             return None
         is_named = _is_named(die, self.symbols.names(start))
         # The linker gives variables that it dropped the address 0.
@@ -207,17 +210,28 @@ def _load(path: str) -> _File:
         return file
 
 
-def _addresses(tree: DebugTree) -> Iterator[Tuple[int, int]]:
-    # Whatever looks like the location of a static variable: its address, and its offset in .debug_info.
-    # DW_OP_addr alone; with DW_OP_plus_uconst.
-    alone = re.escape(bytes((tree.address_size + 1, 3)))
+def _positions(tree: DebugTree) -> Iterator[int]:
+    # Offsets in .debug_info of whatever looks like the location of a static variable, behind its length.
+    # DW_OP_addr alone; with DW_OP_plus_uconst; DW_OP_addrx.
+    yield from (found.end() - 1 for found in re.finditer(re.escape(bytes((tree.address_size + 1, 3))), tree.data))
     added = b"\x03(?=.{%d}\x23)" % tree.address_size
-    places = [found.start() + 1 for found in re.finditer(alone, tree.data)]
-    places += [found.start() for found in re.finditer(added, tree.data, re.DOTALL)]
-    for at in places:
-        start = static_address(tree.data[at : at + tree.data[at - 1]], tree.address_size, tree.order)
-        if start is not None:
-            yield start, at
+    for found in re.finditer(added, tree.data, re.DOTALL):
+        if tree.address_size + 2 < tree.data[found.start() - 1] < _LONGEST:
+            yield found.start()
+    if tree.dwarf.debug_addr_sec is not None:
+        yield from (found.end() - 1 for found in re.finditer(b"[\x02-\x04]\xa1", tree.data))
+
+
+def _address(tree: DebugTree, expression: Sequence[int], position: int) -> Optional[int]:
+    # The address that an expression at a position states.
+    def indexed(index: int) -> int:
+        try:
+            with readable("", _UNREADABLE):
+                return int(tree.dwarf.get_addr(tree.unit_at(position), index))
+        except ImageError:
+            return _NOWHERE  # it only looks like an index
+
+    return static_address(expression, tree.address_size, tree.order, indexed)
 
 
 def _is_named(die: Any, symbols: Sequence[str]) -> bool:

@@ -161,3 +161,49 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ImageError):
         load_variables([str(tmp_path / "elf")])
     assert not load_variables([]).containers(0)
+
+
+INDEXED = """
+    .section .debug_info
+    .4byte 9f - 8f
+8:  .2byte 5
+    .byte 1, 4
+    .4byte 0
+    .byte 1
+    .4byte 8
+    .byte 2
+    .asciz "first"
+    .4byte 7f - 8b + 4
+    .byte 2, 0xa1, 0
+    .byte 2
+    .asciz "second"
+    .4byte 7f - 8b + 4
+    .byte 2, 0xa1, 1
+7:  .byte 3
+    .asciz "word"
+    .byte 4, 7
+    .byte 0
+9:
+    .section .debug_addr
+    .4byte 12
+    .2byte 5
+    .byte 4, 0
+    .4byte first, second
+    .section .debug_abbrev
+    .byte 1, 0x11, 1, 0x73, 0x17, 0, 0
+    .byte 2, 0x34, 0, 3, 8, 0x49, 0x13, 2, 0x18, 0, 0
+    .byte 3, 0x24, 0, 3, 8, 0xb, 0xb, 0x3e, 0xb, 0, 0, 0
+    .data
+    .globl _start
+_start: .space 4
+first: .4byte 0
+second: .4byte 0
+"""
+
+
+def test_addresses_by_index(tmp_path: Path) -> None:
+    path = compiled(INDEXED, tmp_path, "-g0", name="declared.s")
+    variables = load_variables([path])
+    start = symbol(path, "second")
+    assert variables.containers(start) == [Container("second", start, 4, SCALAR, "word")]
+    assert variables.containers(start - 1) == [Container("first", start - 4, 4, SCALAR, "word")]
