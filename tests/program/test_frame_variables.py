@@ -11,6 +11,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import pytest
 
 from gdb_etm.errors import ImageError
+from gdb_etm.offline.symbols import load_symbols
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.datatypes import SCALAR, STRUCT
 from gdb_etm.program.frame_variables import load_frame_variables
@@ -214,3 +215,39 @@ def test_files_that_have_nothing(tmp_path: Path) -> None:
     variables = load_frame_variables([path])
     assert not variables.functions(0x8000) and not variables.variables(0x8000) and variables.beginning(0x8000) is None
     assert not variables.containers(0x8000, {CFA: 0}, 0)
+
+
+# In GDB: of each function its parameters' sizes, and what it returns.
+_TYPES = """
+import json
+def answer(name):
+    try:
+        kind = gdb.parse_and_eval(name).type
+        returned = kind.target()
+    except (gdb.error, RuntimeError):
+        return None
+    size = 0 if returned.code == gdb.TYPE_CODE_VOID else returned.sizeof
+    return [[one.type.sizeof for one in kind.fields()], size]
+with open(%r) as file:
+    asked = json.load(file)
+with open(%r, "w") as file:
+    json.dump([answer(one) for one in asked], file)
+"""
+
+
+@pytest.mark.parametrize("program", ["station-Os", "gateway-O2", "gateway-flto", "plant-O0", "json-flto", "logger-O2"])
+def test_parameters_and_results_are_gdbs(program: str, tmp_path: Path) -> None:
+    path = field.elf(program)
+    variables = load_frame_variables([path])
+    functions = {one.name: one.start for one in load_symbols([path]).functions if "." not in one.name}
+    asked, answered = tmp_path / "asked.json", tmp_path / "answered.json"
+    asked.write_text(json.dumps(list(functions)))
+    run_gdb(path, _TYPES % (str(asked), str(answered)), tmp_path)
+    compared = 0
+    for (name, start), said in zip(functions.items(), json.loads(answered.read_text())):
+        found = variables.beginning(start)
+        if said is None or found is None or found.name != name or name.startswith("__"):
+            continue
+        assert [[one.size for one in found.parameters], found.result_size] == said, name
+        compared += 1
+    assert compared > 10, compared
