@@ -11,6 +11,7 @@ from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions
 from gdb_etm.session.background import BACKGROUND
+from gdb_etm.session.fault_hint import FAULT_HINT
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, history_limit
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import THIS_GDB
@@ -102,6 +103,13 @@ SETTINGS: Tuple[Setting, ...] = (
         ("off", "on"),
     ),
     *_RECOVERY_SETTINGS,
+    Setting(
+        FAULT_HINT,
+        "whether a halt in the handler of a fault says which fault it is",
+        "on: one line, from the fault status registers, such as what kind of access failed.  off: none.",
+        "on",
+        ("on", "off"),
+    ),
     Setting(
         "reverse",
         'whether "etm connect" gives GDB reverse execution',

@@ -48,35 +48,27 @@ class Cause(NamedTuple):
 
 _USAGE = (
     ("STKOF", "a stack overflow", "SP went below its limit (MSPLIM, PSPLIM): the frame may not be on the stack"),
-    (
-        "INVSTATE",
-        "a branch to an even address",
-        "branch to an even address (a vector too), or EPSR.T was lost on a return",
-    ),
+    ("INVSTATE", "a jump to an even address", "jump to an even address (a vector too), or EPSR.T lost on a return"),
     ("UNDEFINSTR", "an undefined instruction", "what was fetched is no instruction: UDF, data, or damaged code"),
     ("NOCP", "a coprocessor that is off", "a coprocessor is off or not there; FPU: CPACR.CP10 and CP11, NSACR"),
     ("INVPC", "a bad exception return", "EXC_RETURN is not legal, its exception not active, or xPSR does not fit"),
     ("DIVBYZERO", "a division by zero", "SDIV or UDIV with a divisor of 0, and CCR.DIV_0_TRP is set"),
-    ("UNALIGNED", "an unaligned access", "not aligned: LDRD, LDM, STREX, FPU or a device; or CCR.UNALIGN_TRP is set"),
+    ("UNALIGNED", "an unaligned access", "LDRD, LDM, STREX, FPU or device access not aligned; or CCR.UNALIGN_TRP"),
 )
 _MEMORY = (
-    ("IACCVIOL", "a fetch from where no code may run", "the branch went where no code may run: see the PC, not MMFAR"),
+    ("IACCVIOL", "a jump to where no code may run", "jump or return to where no code may run: see PC, not MMFAR"),
     ("DACCVIOL", "a forbidden load or store", "load or store that the MPU or the memory map forbids"),
-    ("MSTKERR", "an exception's frame could not be written", "failed while stacking: the frame is not there; see SP"),
+    ("MSTKERR", "SP leads to no stack", "failed while stacking: the frame is not there; see SP"),
     ("MUNSTKERR", "an exception's frame could not be read", "failed while unstacking: EXC_RETURN or SP is wrong"),
-    (
-        "MLSPERR",
-        "the FPU's registers could not be saved",
-        "late saving of FPU registers: see FPCAR, not the stacked PC",
-    ),
+    ("MLSPERR", "FPU registers could not be saved", "late saving of FPU registers: see FPCAR, not the PC"),
 )
 _BUS = (
-    ("IBUSERR", "a fetch from where nothing is", "the branch went where nothing answers: see the PC, not BFAR"),
-    ("PRECISERR", "an access to where nothing is", "load or store: the bus answered with an error"),
-    ("IMPRECISERR", "a store that failed late", "a store failed late: it is before the stacked PC; BFAR is not its"),
-    ("STKERR", "an exception's frame could not be written", "bus error while stacking: the frame is not there; see SP"),
+    ("IBUSERR", "a jump to where no code is", "jump or return to where nothing answers: see PC, not BFAR"),
+    ("PRECISERR", "a load or store that the bus refused", "load or store: the bus answered with an error"),
+    ("IMPRECISERR", "a store that failed late", "a store before the stacked PC failed late; BFAR does not tell it"),
+    ("STKERR", "SP leads to no stack", "bus error while stacking: the frame is not there; see SP"),
     ("UNSTKERR", "an exception's frame could not be read", "bus error while unstacking: EXC_RETURN or SP is wrong"),
-    ("LSPERR", "the FPU's registers could not be saved", "late saving of FPU registers: see FPCAR, not the PC"),
+    ("LSPERR", "FPU registers could not be saved", "late saving of FPU registers: see FPCAR, not the PC"),
 )
 _SECURE = (
     ("INVEP", "a Non-secure call to Secure code", "Non-secure code branched to Secure code without an SG there"),
@@ -84,11 +76,7 @@ _SECURE = (
     ("INVIS", "a bad Secure frame", "integrity signature of the Secure frame is wrong: see SP"),
     ("INVTRAN", "a branch out of Secure state", "a branch left Secure state without BXNS or BLXNS"),
     ("AUVIOL", "a Non-secure access to Secure memory", "Non-secure code accessed Secure memory (SAU, IDAU)"),
-    (
-        "LSPERR",
-        "the FPU's registers could not be saved",
-        "late saving of FPU registers broke the SAU's rules: see FPCAR",
-    ),
+    ("LSPERR", "FPU registers could not be saved", "late saving of FPU registers broke the SAU's rules: see FPCAR"),
     ("LSERR", "an error with the FPU's late saving", "FPU's late saving began or ended in the wrong state"),
 )
 _DEBUG = (

@@ -20,10 +20,9 @@ from gdb_etm.diagnosis.causes import (
     UNSTACKING,
     Cause,
 )
+from gdb_etm.protocols.profile import LOCKUP_ADDRESSES
 from gdb_etm.registers import cortex_m
 
-# Where the PC is in lockup: of Armv8-M, of Armv7-M.
-_LOCKUP = (0xEFFFFFFE, 0xFFFFFFFE)
 _MOST_LINES = 6
 _IN_LOCKUP = "DHCSR.S_LOCKUP: a second fault within HardFault or NMI, or no vector: nothing runs on"
 _UNKNOWN = "CFSR, HFSR: not read: the core has none, or the debugger cannot read them"
@@ -70,7 +69,9 @@ class FaultStatus(NamedTuple):
     @property
     def brief(self) -> str:
         """The name, and in a few words what the program did."""
-        return "%s (%s)" % (self.name, self.causes[0].brief) if self.causes else self.name
+        # A frame that could not be written tells more than the access that came before it.
+        first = [cause for cause in self.causes if cause.field in STACKING] + list(self.causes)
+        return "%s (%s)" % (self.name, first[0].brief) if first else self.name
 
     @property
     def lines(self) -> List[str]:
@@ -107,7 +108,7 @@ def fault_status(registers: Mapping[str, int], exception: Optional[int] = None) 
     :param exception: The number of the exception that was taken; None in lockup.  Any other than a fault is as none.
     """
     exception = exception if exception in FAULTS else None
-    is_lockup = exception in (None, HARD_FAULT) and registers.get("pc", 0) & ~1 in _LOCKUP
+    is_lockup = exception in (None, HARD_FAULT) and registers.get("pc", 0) & ~1 in LOCKUP_ADDRESSES
     causes, others = _causes(registers, exception, is_lockup)
     fields = {cause.field for cause in causes}
     register, address, is_valid = _address(registers, causes)
@@ -181,7 +182,7 @@ def _notes(registers: Mapping[str, int], status: FaultStatus) -> Iterator[str]:
     for part in PARTS:
         if status.exception == HARD_FAULT and _is_set(registers, "SHCSR.%sACT" % PARTS[part]):
             yield "SHCSR.%sACT: it came within the handler of %s: two faults" % (PARTS[part], FAULTS[part])
-    if len({cause.exception for cause in status.causes}) > 1:
+    if len({cause.exception for cause in status.causes} - {HARD_FAULT}) > 1:
         yield "%s: bits of several faults: some may be of an earlier one" % ", ".join(_registers(status.causes))
     elif status.others:
         names = ", ".join(cause.name for cause in status.others[:2])

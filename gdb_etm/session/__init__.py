@@ -15,7 +15,7 @@ Commands and the Python interface are two ways to the same things here; neither 
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``snapshots.py``: captures saved in folders and loaded from them.
 - ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the
-  run, from which the past is worked out.
+  run, from which the past is worked out; ``fault_hint.py``: the line of a halt within a fault's handler.
 - ``walk.py``: the cursor in a history; ``reverse.py``: the debugger's own reverse execution, which moves it;
   ``recovered.py``: the recovery of its registers and memory, from what ``recovery_inputs.py`` finds; ``past.py`` makes
   both for a history and keeps them; ``background.py`` works on while the prompt is free.

@@ -14,6 +14,7 @@ from gdb_etm.session.background import Background
 from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
+from gdb_etm.session.fault_hint import hint_lines
 from gdb_etm.session.filters import FilterSet
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
@@ -325,11 +326,13 @@ class DebugSession:
         self._undrained = True
         due, self._due = self._due, None
         if self.settings.get("drain") == "lazy" and due is None:
+            yield from hint_lines(self._anchors.halt, self.settings)
             return
         record = self.drain()
         yield "etm: " + self.summary(record)
         for note in record.capture.notes:
             yield "note: " + note
+        yield from hint_lines(self._anchors.halt, self.settings)
         if due is not None:
             due()
             self.on_trace_start()

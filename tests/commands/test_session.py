@@ -166,6 +166,7 @@ def test_settings_are_those_that_commands_read() -> None:
     assert {setting.name for setting in SETTINGS} == {
         "anchor-memory",
         "drain",
+        "fault-hint",
         "gdb",
         "history-limit",
         "history-size",

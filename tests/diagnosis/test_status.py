@@ -119,6 +119,9 @@ def test_stacking(field: str) -> None:
     status = fault_status(one(field), BUS if field == "STKERR" else MEMORY)
     assert status.while_stacking and not status.while_unstacking
     assert "the frame is not there" in status.lines[0]
+    # With the access that came before it, too.
+    both = fault_status({"cfsr": 0x9292, "hfsr": FORCED, "mmfar": 4, "bfar": 4}, HARD)
+    assert both.while_stacking and both.brief == "HardFault (SP leads to no stack)"
 
 
 @pytest.mark.parametrize("field", ["UNSTKERR", "MUNSTKERR"])
@@ -138,7 +141,7 @@ def test_unstacking(field: str) -> None:
 def test_why_a_fault_became_a_hard_fault(shcsr: int, says: str) -> None:
     status = fault_status(one("IBUSERR", hfsr=FORCED, shcsr=shcsr), HARD)
     assert says in status.lines
-    assert status.brief == "HardFault (a fetch from where nothing is)"
+    assert status.brief == "HardFault (a jump to where no code is)"
 
 
 def test_forced_without_a_cause() -> None:

@@ -82,9 +82,10 @@ def test_connect_says_what_was_found(demo: Dict[str, str]) -> None:
 def test_halt_gives_a_line(demo: Dict[str, str]) -> None:
     assert demo["etm start"].startswith("Tracing everything: return stack on, ")
     lines = demo["continue"].splitlines()
-    assert lines[-1].startswith("etm: ") and lines[-1].endswith(
+    assert lines[-2].startswith("etm: ") and lines[-2].endswith(
         " exceptions in 4,096 bytes; before them the buffer wrapped"
     )
+    assert lines[-1] == 'etm: HardFault (a jump to where no code is). "etm fault" says why'
     assert "HardFault_Handler () at faults.c:4" in lines
 
 

@@ -1,0 +1,40 @@
+"""The line that a halt within a fault's handler has."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional
+
+from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.protocols.profile import LOCKUP_ADDRESSES
+from gdb_etm.session.anchor import Anchor
+
+# The setting that turns it off.
+FAULT_HINT = "fault-hint"
+
+_IPSR = 0x1FF
+
+
+def fault_of(registers: Mapping[str, int]) -> Optional[int]:
+    """Give the number of the fault whose handler a halted core is in.
+
+    :param registers: Of the core.  Only M-profile's have an xpsr, which tells it.
+    :returns: None outside of all handlers, and in another one.
+    """
+    number = registers.get("xpsr", 0) & _IPSR
+    return number if number in FAULTS else None
+
+
+def hint_lines(halt: Optional[Anchor], settings: Mapping[str, str]) -> Iterator[str]:
+    """Give the line for a halt within a fault's handler, or in lockup.
+
+    :param halt: The core; its registers hold the fault status, if it has any.
+    :returns: Nothing elsewhere.
+    """
+    if halt is None or settings.get(FAULT_HINT) == "off":
+        return
+    exception = fault_of(halt.registers)
+    if exception is not None or "xpsr" in halt.registers and halt.pc in LOCKUP_ADDRESSES:
+        # Importing pages of registers takes a while, and most halts need none.
+        from gdb_etm.diagnosis.status import fault_status
+
+        yield 'etm: %s. "etm fault" says why' % fault_status(halt.registers, exception).brief
