@@ -15,7 +15,7 @@ _IPSR = 0x1FF
 
 
 def fault_of(registers: Mapping[str, int]) -> Optional[int]:
-    """Give the number of the fault whose handler a halted core is in.
+    """Give the number of the fault that a halted core handles.
 
     :param registers: Of the core.  Only M-profile's have an xpsr, which tells it.
     :returns: None outside of all handlers, and in another one.
@@ -25,10 +25,10 @@ def fault_of(registers: Mapping[str, int]) -> Optional[int]:
 
 
 def hint_lines(halt: Optional[Anchor], settings: Mapping[str, str]) -> Iterator[str]:
-    """Give the line for a halt within a fault's handler, or in lockup.
+    """Give the line for a halt at a fault, or in lockup.
 
     :param halt: The core; its registers hold the fault status, if it has any.
-    :returns: Nothing elsewhere.
+    :returns: Nothing outside of a fault's handler.
     """
     if halt is None or settings.get(FAULT_HINT) == "off":
         return

@@ -1,6 +1,7 @@
-"""The board's truth: the words for a crash are those of what the program did.
+"""The board's truth: crashes in words.
 
-The ways to crash are those of tests/firmware/crashes/crashes.c; the fault status registers are the simulated core's.
+The words are those of what the program did, in the ways of tests/firmware/crashes/crashes.c; the fault status
+registers are the simulated core's.
 """
 
 from __future__ import annotations

@@ -203,7 +203,10 @@ def test_probe_unplugged_while_draining() -> None:
     lines = [line for line in output.splitlines() if "unplugged" in line]
     assert len(lines) == 1 and lines[0].startswith("etm: ") and lines[0].endswith('Try "etm connect"'), output
     assert "Not connected; no captures." in output
-    assert "before them the buffer wrapped\nalive\n" in output
+    assert (
+        'before them the buffer wrapped\netm: HardFault (a jump to where no code is). "etm fault" says why\nalive\n'
+        in output
+    )
 
 
 def test_code_that_is_not_the_targets_is_marked(tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ def crash(board: str, way: str, *commands: str, enabled: int = 0) -> str:
 
 
 def saved(folder: Path) -> Dict[str, int]:
-    """Return the fault status in a snapshot, as others list it too."""
-    assert list_packets(str(folder))
+    """Return the fault status in a snapshot."""
     (capture,) = read_snapshot(str(folder))
     (core,) = [source.core for source in capture.sources if source.core is not None]
     return {name: core.registers[name] for name in STATUS}
@@ -52,6 +51,8 @@ def test_a_halt_in_a_fault_says_which(board: str, tmp_path: Path) -> None:
     lines = output.splitlines()
     assert lines.count(NULL) == 2
     assert lines[lines.index(NULL) - 1].startswith("etm: ")
+    # OpenCSD lists such a snapshot; it knows no Cortex-M7.
+    assert board == "m7" or list_packets(str(folder))
     there = [int(word, 16) for word in re.findall(r"\t(0x\w+)", output)]
     assert saved(folder) == dict(zip(STATUS, there))
     assert there[1] == 0x20000 and there[2] == 1 << 30
