@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gdb_etm.protocols.packet import Packet
     from gdb_etm.session.progress import Meter
     from gdb_etm.session.ranges import NumberRange
+    from gdb_etm.session.session import DebugSession
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
@@ -189,10 +190,8 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
                 yield json.dumps(element_object(trace_id, transfer.transfer.offset, transfer))
 
 
-def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
-    # GDB's command of the same name, on a snapshot in the place of a target; it lists everything by default.
-    from gdb_etm.commands.parse import parse, words_of
-    from gdb_etm.commands.registry import command_named
+def _session(arguments: argparse.Namespace) -> DebugSession:
+    # A snapshot in the place of a target; everything is listed by default.
     from gdb_etm.offline.debugger import OfflineDebugger
     from gdb_etm.offline.locations import ElfLocations
     from gdb_etm.session.session import DebugSession
@@ -202,6 +201,15 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     session.locations = ElfLocations(debugger)
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
     session.add(arguments.capture, "loaded from " + arguments.snapshot, is_live=False)
+    return session
+
+
+def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
+    # GDB's command of the same name.
+    from gdb_etm.commands.parse import parse, words_of
+    from gdb_etm.commands.registry import command_named
+
+    session = _session(arguments)
     command = command_named(arguments.command)
     words = [] if arguments.id is None else ["--id", "%d" % arguments.id]
     if arguments.command == "info":
@@ -209,6 +217,16 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
         arguments.words = arguments.words or ["registers"]
     words += words_of(command, " ".join(arguments.words)) if command.is_raw else arguments.words
     yield from command.run(session, parse(command, words))
+
+
+def _fault_object(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.commands.fault import words_of
+    from gdb_etm.session.diagnosed import diagnosed
+    from gdb_etm.views.fault import fault_object
+
+    session = _session(arguments)
+    found = diagnosed(session, arguments.id)
+    yield json.dumps(fault_object(found.diagnosis, found.status, found.scene, words_of(session, found)))
 
 
 class _Listing(NamedTuple):
@@ -225,6 +243,7 @@ _LISTINGS: Dict[str, _Listing] = {
     "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
     "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
+    "fault": _Listing("say why the program went wrong", _session_lines, _fault_object, ("text", "json")),
     "why": _Listing("explain why a register's value is known", _session_lines, None, ("text",)),
     "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
 }
@@ -273,7 +292,8 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if name == "info":
         parser.add_argument("--at", metavar="N", type=_number, required=True, help="before which instruction")
-    if listing.text is not _elements:
+    parser.set_defaults(words=[])
+    if listing.text is not _elements and name != "fault":
         metavar, default = _WORDS.get(name, ("RANGE", "; default: everything"))
         about = 'as after "etm %s"%s' % (name, default)
         parser.add_argument("words", nargs="*", default=[], metavar=metavar, help=about)
@@ -298,7 +318,7 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
         arguments.notes = []
         return iter(page_lines(arguments.page))
     listing = _LISTINGS[arguments.command]
-    make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
+    make = listing.objects if arguments.format in ("json", "jsonl") and listing.objects is not None else listing.text
     return _each(make, arguments)
 
 

@@ -10,6 +10,7 @@ from gdb_etm.commands.connect import CONNECT, DISCONNECT
 from gdb_etm.commands.counter import COUNTER, SEQUENCER, TRIGGER
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.doctor import DOCTOR
+from gdb_etm.commands.fault import FAULT
 from gdb_etm.commands.filter import FILTER
 from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
@@ -57,6 +58,7 @@ COMMANDS: Tuple[Command, ...] = (
     REPLAY,
     PRINT,
     X,
+    FAULT,
     WHY,
     WRITES,
     *FRAME_COMMANDS,

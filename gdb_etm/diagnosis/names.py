@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.scene import Area
+from gdb_etm.history.frames import Function
 from gdb_etm.program.containers import Container
 from gdb_etm.program.datatypes import ARRAY, STRUCT
 from gdb_etm.program.frame_variables import FrameVariables
@@ -22,7 +23,7 @@ class DebugNames:
     :param frames: Their local variables.
     :param markers: Addresses of symbols that only mark a place, such as the bounds of a section.
     :param file_of: Gives the path of an instruction's source file; empty where unknown.
-    :param function_of: Names the function at an address; empty where unknown.
+    :param function_at: Finds the function that holds an address.
     """
 
     def __init__(
@@ -31,12 +32,13 @@ class DebugNames:
         frames: FrameVariables,
         markers: AbstractSet[int],
         file_of: Callable[[int], str],
-        function_of: Callable[[int], str],
+        function_at: Callable[[int], Optional[Function]],
     ) -> None:
         self._variables = variables
         self._frames = frames
         self._markers = markers
-        self.file, self.function = file_of, function_of
+        self.file = file_of
+        self._function_at = function_at
         self._found: Dict[int, Sequence[Area]] = {}
         self._locals: Dict[Tuple[int, int], Sequence[Area]] = {}
 
@@ -67,6 +69,16 @@ class DebugNames:
                 is_array = bool(inside) and inside[0].kind == ARRAY
                 found.append(Area(variable.name, cfa + offset, variable.size, is_array))
         return found
+
+    def function(self, address: int) -> str:
+        """Name the function at an address; empty where unknown."""
+        found = self._function_at(address & ~1)
+        return found.name if found is not None else ""
+
+    def beginning(self, address: int) -> str:
+        """Name the function that begins at an address; empty where none does."""
+        found = self._function_at(address & ~1)
+        return found.name if found is not None and found.start == address & ~1 else ""
 
     def parameters(self, address: int) -> Optional[int]:
         """Count the registers that a function's arguments are in; None where unknown.

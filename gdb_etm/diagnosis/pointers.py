@@ -79,10 +79,18 @@ class Pointers:
             if value.value is None or not self._is_pointer(place):
                 return None
             tier = max(tier, value.tier)
-            is_stack = isinstance(place, RegisterPlace) and place.name in POINTERS
             maker = self._scene.maker(place)
+            # MRS reads what SP is, or what it is not.
+            read = [one.name for one in (place, *maker.sources) if isinstance(one, RegisterPlace)]
+            is_stack = read[:1] in [[name] for name in POINTERS] or "psp" in read or "msp" in read
             allocation = self._allocation(place, maker)
-            ends = is_stack or self._is_fixed(maker) or allocation is not None or maker.kind not in _PLAIN or maker.tier > Tier.ASSUMED
+            ends = (
+                is_stack
+                or self._is_fixed(maker)
+                or allocation is not None
+                or maker.kind not in _PLAIN
+                or maker.tier > Tier.ASSUMED
+            )
             following = None if ends else self._next(maker)
             if following is None:
                 made = place.number if is_stack else maker.number

@@ -10,12 +10,12 @@ from gdb_etm.diagnosis.library import is_library
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame, Function
-from gdb_etm.program.cfi import CallFrames
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.values import Tier, Value
 
 # Where M-profile's memory map has devices and the core's own registers (Armv8-M ARM, B8.1).
@@ -63,6 +63,9 @@ class MemoryNames(Protocol):
     def function(self, address: int) -> str:
         """Name the function at an address; empty where unknown."""
 
+    def beginning(self, address: int) -> str:
+        """Name the function that begins at an address; empty where none does."""
+
     def file(self, address: int) -> str:
         """Give the path of an instruction's source file; empty where unknown."""
 
@@ -106,7 +109,7 @@ class Scene:
     """
 
     def __init__(
-        self, recovery: Recovery, calls: CallHistory, frames: Optional[CallFrames], names: MemoryNames
+        self, recovery: Recovery, calls: CallHistory, frames: Optional[FrameInformation], names: MemoryNames
     ) -> None:
         self.recovery = recovery
         self.history = recovery.history

@@ -23,7 +23,9 @@ _VTOR, _WORD = 0xE000ED08, 4
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 NO_MEMORY = "no memory is there"
-_FAILURE = re.compile(r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
+)
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
 _REACH = 200
@@ -79,9 +81,7 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 
-def _vector(
-    scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]
-) -> Optional[Site]:
+def _vector(scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]) -> Optional[Site]:
     # An exception whose handler has executed nothing: its vector is bad.
     at = found.index(fault)
     number, event = found[at - 1] if at else (0, fault[1])
@@ -216,9 +216,7 @@ def _failure(scene: Scene, pc: int) -> Optional[Site]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
     last = scene.template(number) if number else None
-    if last is not None and _FAILURE.search(scene.names.function(pc)) and scene.names.function(pc) != (
-        scene.names.function(last.address)
-    ):
+    if last is not None and _FAILURE.search(scene.names.beginning(pc)):
         indirect = last.target is not None and last.target >= 0
         bad = _target(scene, number, last, pc) if indirect else _condition(scene, number)
         return Site(None, number, last.address, False, None, bad)

@@ -100,7 +100,7 @@ def frames_and_objects(files: Sequence[str]) -> Tuple[Optional[CallFrames], Opti
 
     What is found out about a program is kept with its call frame information, from one halt to the next.
     """
-    return _read(tuple(files), tuple([_version(path) for path in files]))
+    return _read(tuple(files), tuple([version_of(path) for path in files]))
 
 
 def _has_other_code(path: str, program: Program) -> bool:
@@ -125,8 +125,8 @@ def _read(
     return _frames(files), _objects(files)
 
 
-def _version(path: str) -> Tuple[int, ...]:
-    # Another one when a file was written again.
+def version_of(path: str) -> Tuple[int, ...]:
+    """Give what changes when a file is written again."""
     try:
         found = os.stat(path)
     except OSError:

@@ -76,8 +76,10 @@ class Stacks:
         return None
 
     def _object(self, address: int) -> Optional[Area]:
+        # Stacks may be members of an array.
         areas = self._scene.names.containers(address)
-        return areas[0] if areas else None
+        arrays = [area for area in areas if area.is_array]
+        return arrays[-1] if arrays else areas[0] if areas else None
 
     def active(self, number: int) -> Frames:
         """List the active frames with where each stands, innermost first, through handlers."""

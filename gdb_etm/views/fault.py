@@ -1,0 +1,270 @@
+"""A diagnosis as text and as an object: what, where, why, how sure, what next."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.diagnose import Diagnosis
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.slice import Node
+from gdb_etm.diagnosis.status import FaultStatus
+from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.values import Tier
+from gdb_etm.views.text import align, exception_text
+from gdb_etm.views.values import mark
+
+# Lines of a chain, and of what the status registers say, at most.
+_CHAIN = 9
+_STATUS = 4
+_INDENT = " " * 7
+_TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.LIKELY: "likely", Tier.UNKNOWN: "not known"}
+_MADE = {
+    MakerKind.COMPUTED: "computed",
+    MakerKind.COPIED: "copied",
+    MakerKind.LOADED: "loaded",
+    MakerKind.CONSTANT: "a constant of the program",
+    MakerKind.STORED: "stored",
+    MakerKind.PUSHED: "pushed by an exception",
+    MakerKind.SELECTED: "set under a condition that is not known",
+    MakerKind.MERGED: "made by several stores",
+    MakerKind.KEPT: "kept",
+    MakerKind.BEFORE: "from before this history",
+    MakerKind.HIDDEN: "may be of a store whose address is not known",
+    MakerKind.DEVICE: "from outside the program's memory",
+    MakerKind.OUTSIDE: "not followed",
+}
+# What would say more, where a way back ends.
+_MORE = {
+    MakerKind.BEFORE: 'what ran before was overwritten: a filter ("help etm filter") makes room for it',
+    MakerKind.HIDDEN: '"set etm anchor-memory on", or data trace ("help etm start"), says more at the next run',
+    MakerKind.OUTSIDE: 'data trace ("help etm start") says more at the next run',
+}
+
+
+class Words(NamedTuple):
+    """How a debugger writes what is in a program."""
+
+    # An instruction's text, by its number.
+    instruction: Callable[[int], str]
+    # The same by its address.
+    at: Callable[[int], str]
+    # "dispatch+34", by an address; empty where unknown.
+    symbol: Callable[[int], str]
+    # "rx.c:121", by an address; empty where unknown.
+    line: Callable[[int], str]
+    # The source's text, by an address; empty where unknown.
+    source: Callable[[int], str]
+
+
+def fault_lines(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words: Words) -> List[str]:
+    """Write a diagnosis, in at most 25 lines."""
+    found = _what(diagnosis, status)
+    found += _where(diagnosis, scene, words)
+    found += _why(diagnosis, scene, words)
+    found += _verdict(diagnosis, scene, words)
+    return found + _next(diagnosis, scene)
+
+
+def _titled(title: str, lines: Sequence[str]) -> List[str]:
+    return ["%-7s%s" % (title if not at else "", line) for at, line in enumerate(lines)]
+
+
+def _what(diagnosis: Diagnosis, status: FaultStatus) -> List[str]:
+    site = diagnosis.site
+    if site.failure is not None or site.event is None:
+        name = site.failure.function.name if site.failure is not None and site.failure.function is not None else ""
+        return _titled("what", ["the program stopped itself%s" % (" in %s" % name if name else "")])
+    return _titled("what", [exception_text(site.event), *status.lines[:_STATUS]])
+
+
+def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
+    site = diagnosis.site
+    if site.address is not None and not site.is_branch and site.event is not None:
+        rows = [["after #{:,}".format(site.number), *_place(site.address, words), words.at(site.address)]]
+    else:
+        rows = [
+            [_number(site.number), *_place(scene.index.address(site.number), words), words.instruction(site.number)]
+        ]
+    lines = align(rows)
+    for bad in site.bad[:2]:
+        value = "" if bad.value is None else " 0x%08x" % bad.value
+        why = ": %s" % bad.why if bad.why else ""
+        parts = [_register(scene, place) for place in bad.places if isinstance(place, RegisterPlace)]
+        parts = [part for part in parts if part and part != "%s = 0x%08x" % (part.split(" ")[0], bad.value or 0)]
+        lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
+    return _titled("where", lines)
+
+
+def _register(scene: Scene, place: RegisterPlace) -> str:
+    value = scene.value(place)
+    return "" if value.value is None else "%s = 0x%08x" % (place.name, value.value)
+
+
+def _why(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
+    rows = [_step(node, scene, words) for node in diagnosis.chain if not _is_silent(node)]
+    rows = _folded(rows)
+    return _titled("why", align(rows)) if rows else []
+
+
+def _is_silent(node: Node) -> bool:
+    # Its parts say who stored them.
+    return node.maker.kind is MakerKind.MERGED
+
+
+def _folded(rows: List[List[str]]) -> List[List[str]]:
+    # What a loop repeats is told once; of a long chain both ends.
+    kept: List[List[str]] = []
+    seen: Dict[Tuple[str, ...], int] = {}
+    for row in rows:
+        key = tuple(row[1:3])
+        seen[key] = seen.get(key, 0) + 1
+        if seen[key] <= 1:
+            kept.append(row)
+    left = len(rows) - len(kept)
+    if len(kept) > _CHAIN:
+        left += len(kept) - _CHAIN
+        half = _CHAIN // 2
+        return kept[:half] + [["[%d more like these]" % left]] + kept[half - _CHAIN + 1 :]
+    return kept + ([["[%d more like these]" % left]] if left else [])
+
+
+def _step(node: Node, scene: Scene, words: Words) -> List[str]:
+    maker = node.maker
+    if not 1 <= maker.number <= len(scene.history):
+        return ["", "", "", _told(node, scene)]
+    return [_number(maker.number), *_place(scene.index.address(maker.number), words), _told(node, scene)]
+
+
+def _told(node: Node, scene: Scene) -> str:
+    maker, place = node.maker, node.place
+    value = scene.value(place)
+    what = _named(place, scene)
+    text = what if value.value is None else "%s = %s" % (what, _value(value.value, place))
+    made = _MADE[maker.kind]
+    accessed = maker.accessed
+    if maker.kind is MakerKind.LOADED and accessed is not None:
+        made = "loaded from %s" % _memory(accessed, scene)
+    sources = [source.name for source in maker.sources if isinstance(source, RegisterPlace)]
+    if maker.kind is MakerKind.COPIED and sources:
+        made = "copied from %s" % sources[0]
+    if maker.kind is MakerKind.COMPUTED and sources:
+        made = "computed from %s" % ", ".join(sources)
+    return ("%s: %s %s" % (text, made, mark(maker.tier))).rstrip()
+
+
+def _value(value: int, place: Place) -> str:
+    size = place.size if isinstance(place, MemoryPlace) else 4
+    return "0x%0*x" % (2 * min(size, 4), value)
+
+
+def _named(place: Place, scene: Scene) -> str:
+    return place.name if isinstance(place, RegisterPlace) else _memory(place, scene)
+
+
+def _memory(place: MemoryPlace, scene: Scene) -> str:
+    areas = scene.names.containers(place.address)
+    if not areas:
+        return "0x%08x" % place.address
+    offset = place.address - areas[-1].start
+    return areas[-1].name + ("+%d" % offset if offset else "")
+
+
+def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
+    verdict = diagnosis.verdict
+    if verdict is None:
+        return _titled("==>", ["where it comes from is not known"] + _ends(diagnosis, scene))
+    address = verdict.address & ~1 if verdict.address is not None else scene.index.address(verdict.number)
+    line, source = words.line(address), words.source(address)
+    function = scene.names.function(address)
+    where = "%s%s" % (function or "0x%08x" % address, ", %s" % line if line else "")
+    lines = ["%s: %s" % (where, verdict.text)]
+    if source:
+        lines.append("    %s" % source)
+    what = "faulted itself" if verdict.address is not None else _number(verdict.number)
+    lines.append("%s; %s" % (what, _how_sure(verdict)))
+    if verdict.kind is SuspicionKind.ORIGIN:
+        lines += _ends(diagnosis, scene)
+    return _titled("==>", lines)
+
+
+def _how_sure(verdict: Suspicion) -> str:
+    if verdict.kind is SuspicionKind.ORIGIN:
+        return "nothing on the way from there is known to be wrong; the way is %s" % _TIERS[verdict.tier]
+    return "this is %s" % _TIERS[verdict.tier]
+
+
+def _ends(diagnosis: Diagnosis, scene: Scene) -> List[str]:
+    found = [_MORE[end.node.maker.kind] for end in diagnosis.ends if end.node.maker.kind in _MORE]
+    return list(dict.fromkeys(found))[:1]
+
+
+def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
+    verdict, lines = diagnosis.verdict, []
+    if verdict is not None and verdict.address is None and verdict.number:
+        lines.append("etm goto %d" % verdict.number)
+    if verdict is not None and verdict.other is not None:
+        lines.append("etm goto %d" % verdict.other)
+    stored = [
+        node.place
+        for node in diagnosis.chain
+        if isinstance(node.place, MemoryPlace) and scene.is_ram(node.place.address)
+    ]
+    if stored:
+        lines.append("etm writes 0x%08x,%d" % (stored[-1].address, stored[-1].size))
+    if not lines and diagnosis.site.number:
+        lines.append("etm goto %d" % diagnosis.site.number)
+    return _titled("next", lines[:3])
+
+
+def _number(number: int) -> str:
+    return "#{:,}".format(number)
+
+
+def _place(address: int, words: Words) -> Tuple[str, str]:
+    symbol = words.symbol(address)
+    return ("<%s>" % symbol if symbol else "0x%08x" % address), words.line(address)
+
+
+def fault_object(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words: Words) -> Dict[str, Any]:
+    """Give a diagnosis as a JSON object; addresses and values are numbers."""
+    site, verdict = diagnosis.site, diagnosis.verdict
+
+    def step(node: Node) -> Dict[str, Any]:
+        number = node.maker.number
+        found: Dict[str, Any] = {"number": number, "made": node.maker.kind.value, "tier": _TIERS[node.maker.tier]}
+        found["what"] = _named(node.place, scene)
+        found["value"] = scene.value(node.place).value
+        return {
+            **found,
+            **(_object_place(scene.index.address(number), words) if 1 <= number <= len(scene.history) else {}),
+        }
+
+    return {
+        "version": 1,
+        "exception": None if site.event is None else {"name": site.event.name, "number": site.event.vector},
+        "status": status.lines,
+        "site": {
+            "number": site.number,
+            **_object_place(site.address if site.address is not None else scene.index.address(site.number), words),
+            "bad": [{"what": bad.what, "value": bad.value, "why": bad.why} for bad in site.bad],
+        },
+        "chain": [step(node) for node in diagnosis.chain],
+        "verdict": None if verdict is None else _object_verdict(verdict, scene, words),
+    }
+
+
+def _object_verdict(verdict: Suspicion, scene: Scene, words: Words) -> Dict[str, Any]:
+    address = verdict.address if verdict.address is not None else scene.index.address(verdict.number)
+    return {
+        "kind": verdict.kind.name.lower(),
+        "number": verdict.number if verdict.address is None else None,
+        **_object_place(address & ~1, words),
+        "text": verdict.text,
+        "tier": _TIERS[verdict.tier],
+        "other": verdict.other,
+    }
+
+
+def _object_place(address: int, words: Words) -> Dict[str, Optional[Any]]:
+    return {"address": address, "symbol": words.symbol(address) or None, "line": words.line(address) or None}
