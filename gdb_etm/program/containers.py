@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.errors import ImageError
 from gdb_etm.program.datatypes import ARRAY, FUNCTION, POINTER, STRUCT, UNION, DataType, Member
+from gdb_etm.program.elf import readable
 
 # Of members within members.
 _MOST_LEVELS = 64
+_UNREADABLE = "has debug information that cannot be read"
 
 
 class Container(NamedTuple):
@@ -58,6 +61,29 @@ def pointee_of(kind: DataType) -> Optional[Pointee]:
         return None
     is_function = target.kind == FUNCTION
     return Pointee(target.name, target.size, is_function) if target.size or is_function else None
+
+
+def known_pointee(kind: DataType) -> Optional[Pointee]:
+    """Give what :func:`pointee_of` does; None where the file is damaged."""
+    try:
+        with readable("", _UNREADABLE):
+            return pointee_of(kind)
+    except ImageError:
+        return None
+
+
+def known_containers(
+    path: str, kind: DataType, start: int, size: int, address: int
+) -> List[Tuple[Container, DataType]]:
+    """Give what :func:`containers_of` does, as far as the file is readable."""
+    found: List[Tuple[Container, DataType]] = []
+    try:
+        with readable("", _UNREADABLE):
+            for one in containers_of(path, kind, start, size, address):
+                found.append(one)
+    except ImageError:
+        pass  # what was found is right
+    return found
 
 
 def containers_of(

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from gdb_etm.errors import ImageError
 from gdb_etm.program.code_entries import CodeEntries
-from gdb_etm.program.containers import Container, containers_of
+from gdb_etm.program.containers import Container, Pointee, known_containers, known_pointee, pointee_of
 from gdb_etm.program.data_symbols import changed_copies
 from gdb_etm.program.datatypes import POINTER, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, holder_of, name_of, number_of, origins, qualified
@@ -65,6 +65,8 @@ class LocalVariable(NamedTuple):
     type_name: str
     is_pointer: bool
     is_parameter: bool
+    # Of a pointer: what it points to; None for void, and for a type that is incomplete.
+    pointee: Optional[Pointee]
     # Its pieces in order, mostly one.
     places: Sequence[Place]
 
@@ -111,7 +113,21 @@ class FrameVariables:
         :param place: The address of memory.
         :returns: The variable, its member, and so on to the innermost; empty where no variable is.
         """
-        return next(filter(None, (file.containers(address, bases, place) for file in self._files)), ())
+        return [container for container, _ in self._held(address, bases, place)]
+
+    def pointee(self, address: int, bases: Mapping[str, int], place: int) -> Optional[Pointee]:
+        """Give what a pointer in a frame's memory points to, by its type.
+
+        :param address: The frame's instruction.
+        :param bases: Values by base, as for :meth:`containers`.
+        :param place: The address of memory.
+        :returns: None where no pointer is, for ``void *``, and where the type is incomplete.
+        """
+        held = self._held(address, bases, place)
+        return known_pointee(held[-1][1]) if held else None
+
+    def _held(self, address: int, bases: Mapping[str, int], place: int) -> Sequence[Tuple[Container, DataType]]:
+        return next(filter(None, (file.held(address, bases, place) for file in self._files)), ())
 
 
 class _File:
@@ -156,7 +172,7 @@ class _File:
             pass  # what was found is right
         return found
 
-    def containers(self, address: int, bases: Mapping[str, int], place: int) -> List[Container]:
+    def held(self, address: int, bases: Mapping[str, int], place: int) -> List[Tuple[Container, DataType]]:
         for variable, kind in self.variables(address):
             if len(variable.places) != 1:
                 continue
@@ -166,14 +182,7 @@ class _File:
             start = bases[where.base] + where.offset
             if not start <= place < start + variable.size:
                 continue
-            found: List[Container] = []
-            try:
-                with readable(self._path, _UNREADABLE):
-                    for container, _ in containers_of(variable.name, kind, start, variable.size, place):
-                        found.append(container)
-            except ImageError:
-                pass  # what was found is right
-            return found
+            return known_containers(variable.name, kind, start, variable.size, place)
         return []
 
     def _scopes(self, address: int) -> List[Any]:
@@ -197,7 +206,14 @@ class _File:
             if places:
                 is_parameter = die.tag == "DW_TAG_formal_parameter"
                 yield LocalVariable(
-                    name_of(die), *function, kind.size, kind.name, kind.kind == POINTER, is_parameter, places
+                    name_of(die),
+                    *function,
+                    kind.size,
+                    kind.name,
+                    kind.kind == POINTER,
+                    is_parameter,
+                    pointee_of(kind),
+                    places,
                 ), kind
 
     def _function(self, die: Any) -> FunctionScope:

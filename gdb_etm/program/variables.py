@@ -10,7 +10,7 @@ from bisect import bisect_right
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import ImageError
-from gdb_etm.program.containers import Container, Pointee, containers_of, pointee_of
+from gdb_etm.program.containers import Container, Pointee, known_containers, known_pointee
 from gdb_etm.program.data_symbols import DataSymbol, DataSymbols, read_data_symbols
 from gdb_etm.program.datatypes import UNKNOWN, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, name_of, qualified
@@ -74,7 +74,8 @@ class StaticVariables:
         for file in self._files:
             found = file.containers(address)
             if found:
-                return file.pointee(found[-1][1])
+                kind = found[-1][1]
+                return known_pointee(kind) if kind is not None else None
         return None
 
     @property
@@ -107,19 +108,8 @@ class _File:
             return []
         known: List[Tuple[Container, Optional[DataType]]] = []
         if found.type is not None:
-            try:
-                with readable(self._path, _UNREADABLE):
-                    known += containers_of(found.path, found.type, found.start, found.size, address)
-            except ImageError:
-                pass  # what was found is right
+            known += known_containers(found.path, found.type, found.start, found.size, address)
         return known or [(Container(found.path, found.start, found.size, UNKNOWN, ""), None)]
-
-    def pointee(self, kind: Optional[DataType]) -> Optional[Pointee]:
-        try:
-            with readable(self._path, _UNREADABLE):
-                return pointee_of(kind) if kind is not None else None
-        except ImageError:
-            return None
 
     def _variable(self, address: int) -> Optional[_Variable]:
         symbol = self.symbols.at(address)

@@ -13,6 +13,7 @@ import pytest
 from gdb_etm.errors import ImageError
 from gdb_etm.offline.symbols import load_symbols
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.containers import Pointee
 from gdb_etm.program.datatypes import SCALAR, STRUCT
 from gdb_etm.program.frame_variables import load_frame_variables
 from gdb_etm.program.places import CFA, Place
@@ -187,6 +188,10 @@ def test_members_of_local_variables(options: Tuple[str, ...], tmp_path: Path) ->
         ("items[1].pair", 16, 4),
         ("items[1].pair.second", 18, 2),
     ]
+    item = Pointee("struct item", 12, False)
+    assert variables.pointee(inner, {CFA: cfa}, cfa + items.offset + 12 + 8) == item
+    assert variables.pointee(inner, {CFA: cfa}, cfa + items.offset + 12) is None
+    assert placed["items"].pointee is None and "start" in placed and placed["start"].pointee == item
     assert [one.path for one in variables.containers(inner, {CFA: cfa}, cfa + text.offset + 5)] == ["text", "text[5]"]
     assert "text" not in {one.name for one in variables.variables(outer)}
     assert not variables.containers(inner, {}, cfa + items.offset)
