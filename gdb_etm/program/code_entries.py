@@ -96,9 +96,11 @@ class CodeEntries:
         if index >= 0 and address < self._ranges[index][1]:
             yield self.tree.unit_at(self._ranges[index][2])
         # Units of some compilers are not listed.
-        for unit in self.tree.units:
-            if unit.cu_offset not in self._listed and self._may_hold(unit, address):
-                yield unit
+        for offset in self.tree.unit_offsets:
+            if offset not in self._listed:
+                unit = self.tree.unit_at(offset)
+                if self._may_hold(unit, address):
+                    yield unit
 
     def _may_hold(self, unit: Any, address: int) -> bool:
         top = unit.get_top_DIE()

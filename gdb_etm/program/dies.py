@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import ImageError
 
@@ -33,6 +33,8 @@ _BLOCKS = {"exprloc": 0, "block": 0, "block1": 1, "block2": 2, "block4": 4}
 # Of references from entry to entry that are followed, and of entries within entries.
 _MOST_STEPS, _MOST_LEVELS = 16, 64
 _MOST_NAMESAKES = 256
+# Of a length: the real one follows (DWARF 5, 7.4).
+_IN_64_BITS = 0xFFFFFFFF
 # Of a number in LEB128.
 _MOST_BITS = 128
 _ORIGINS = ("DW_AT_specification", "DW_AT_abstract_origin")
@@ -70,9 +72,9 @@ class DebugTree:
         self.data: bytes = self.dwarf.debug_info_sec.stream.getvalue()
         self.address_size: int = elf.elfclass // 8
         self.order: ByteOrder = "little" if elf.little_endian else "big"
-        self.units: List[Any] = list(self.dwarf.iter_CUs())
-        self._starts: List[int] = [unit.cu_offset for unit in self.units]
-        types = self.dwarf.debug_types_sec
+        self._starts = list(_unit_starts(self.data, self.order))
+        # Older versions of pyelftools do not know the section.
+        types = getattr(self.dwarf, "debug_types_sec", None)
         self._types_data: bytes = types.stream.getvalue() if types is not None else b""
         self._shapes: Dict[Tuple[int, int, int, int], Dict[int, _Shape]] = {}
         # By section and offset.
@@ -84,9 +86,14 @@ class DebugTree:
         :raises ImageError: None does.
         """
         index = bisect_right(self._starts, offset) - 1
-        if index < 0 or offset >= self._starts[index] + self.units[index].size:
+        if index < 0 or offset >= len(self.data):
             raise ImageError("no unit at offset 0x%x" % offset)
-        return self.units[index]
+        return self.dwarf.get_CU_at(self._starts[index])
+
+    @property
+    def unit_offsets(self) -> Sequence[int]:
+        """Where units begin in .debug_info."""
+        return self._starts
 
     def children_of_kind(self, die: Any, *tags: str, with_code: bool = False) -> Iterator[Any]:
         """Give an entry's children that have one of some tags.
@@ -215,6 +222,17 @@ class DebugTree:
             tag, has_children = str(declaration["tag"]), bool(declaration.has_children())
             found = shapes[code] = _Shape(tag, has_children, has_code, tuple(steps))
         return found
+
+
+def _unit_starts(data: bytes, order: ByteOrder) -> Iterator[int]:
+    # By their lengths (DWARF 5, 7.5.1.1): pyelftools takes a millisecond and more for a header.
+    at = 0
+    while at + 4 <= len(data):
+        yield at
+        length = int.from_bytes(data[at : at + 4], order)
+        if length == _IN_64_BITS:
+            at, length = at + 8, int.from_bytes(data[at + 4 : at + 12], order)
+        at += 4 + length
 
 
 def is_of_types(unit: Any) -> bool:
