@@ -116,7 +116,7 @@ class FrameVariables:
         return [container for container, _ in self._held(address, bases, place)]
 
     def pointee(self, address: int, bases: Mapping[str, int], place: int) -> Optional[Pointee]:
-        """Give what a pointer in a frame's memory points to, by its type.
+        """Give what a pointer in a frame's memory points to.
 
         :param address: The frame's instruction.
         :param bases: Values by base, as for :meth:`containers`.
