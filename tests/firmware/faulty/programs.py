@@ -1,0 +1,75 @@
+"""The faulty programs: what each is, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Tuple
+
+
+class Faulty(NamedTuple):
+    """A program with one planted mistake."""
+
+    # What kind of mistake it is.
+    kind: str
+    # For people: what is wrong.
+    wrong: str
+    # The function that it ends in.
+    stop: str = "HardFault_Handler"
+    # "c" or "cpp".
+    language: str = "c"
+    # Whether it is linked with newlib.
+    hosted: bool = False
+    # -mfloat-abi.
+    floats: str = "soft"
+    # For the compiler and the linker, in addition.
+    options: Tuple[str, ...] = ()
+    boards: Tuple[str, ...] = ("m33", "m7", "m4")
+
+
+C_LEVELS = ("O0", "Og", "O2", "Os")
+CPP_LEVELS = ("Og", "O2", "O0", "Os")
+
+PROGRAMS: Dict[str, Faulty] = {
+    "inventory": Faulty(
+        "heap-overrun-loop", "A name that is longer than its field runs into the header of the free block behind it."
+    ),
+    "weather": Faulty(
+        "stack-overrun-loop", "A sentence of the sensor is longer than the line, and runs over the return address."
+    ),
+    "keypad": Faulty("null-call", "A screen's key handler is cleared while the screen is still below the one shown."),
+    "motor": Faulty("wild-call", "An index is reset one too late, and the pointer behind the array is overwritten."),
+    "thermostat": Faulty(
+        "uninitialised-local", "Where every sensor of a room is silent, nobody has set the pointer to the best of them."
+    ),
+    "reminders": Faulty(
+        "use-after-free", "A timer is freed while it is in the list; a message takes its memory.", hosted=True
+    ),
+    "slots": Faulty(
+        "race-counter", "The main loop decrements a counter that a handler increments.", stop="assertion_failed"
+    ),
+    "rooms": Faulty(
+        "stack-overflow-other-thread", "A local array of one thread is larger than its stack, and lies in the other's."
+    ),
+}
+
+# Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.
+LEFT_OUT: Dict[Tuple[str, ...], str] = {}
+
+
+def levels_of(program: str) -> Tuple[str, ...]:
+    """Return the levels of optimisation that a program is built at on some board.
+
+    :param program: One of PROGRAMS.
+    """
+    levels = CPP_LEVELS if PROGRAMS[program].language == "cpp" else C_LEVELS
+    return tuple(level for level in levels if (program, level) not in LEFT_OUT)
+
+
+def builds() -> Tuple[Tuple[str, str, str], ...]:
+    """Return all builds: program, level, board."""
+    return tuple(
+        (program, level, board)
+        for program, faulty in PROGRAMS.items()
+        for level in levels_of(program)
+        for board in faulty.boards
+        if (program, level, board) not in LEFT_OUT
+    )

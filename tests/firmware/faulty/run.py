@@ -1,0 +1,202 @@
+"""Runs faulty programs on their boards, and keeps what was traced as snapshots.
+
+``python -m tests.firmware.faulty.run --all`` runs all builds and prints a table.  Instead of ``--all`` it takes
+programs, ``-l LEVEL``, ``-b BOARD`` and ``--again``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+import gdb_etm
+from tests.firmware.build import compiler
+from tests.firmware.faulty.build import BUILT, digest, elf, marked, name_of
+from tests.firmware.faulty.programs import PROGRAMS, builds
+
+# What is kept has another form since.
+_FORM = 3
+_SECONDS = 20
+_BUFFER = 4096
+# Of the executions of culprit lines so many are kept, the newest.
+_MOST = 50
+
+
+class Outcome(NamedTuple):
+    """What became of a build."""
+
+    # The snapshot's folder.
+    snapshot: Path
+    elf: Path
+    # What the file beside the snapshot holds.
+    facts: Dict[str, Any]
+
+
+def prepare(program: str, level: str, board: str, folder: Path = BUILT, again: bool = False) -> Path:
+    """Run a build and keep its capture, unless that is current.
+
+    :param program: One of PROGRAMS.
+    :param level: One of its levels.
+    :param board: ``m33``, ``m7`` or ``m4``.
+    :param folder: Where the snapshot is put, with a JSON file beside it.
+    :param again: Run it also when there is a current one.
+    :returns: The snapshot's folder.
+    """
+    return outcome(program, level, board, folder, again).snapshot
+
+
+def outcome(program: str, level: str, board: str, folder: Path = BUILT, again: bool = False) -> Outcome:
+    """Run a build as :func:`prepare` does, and say what became of it."""
+    name = name_of(program, level, board)
+    snapshot, notes, current = folder / name, folder / (name + ".json"), digest(program, level, board)
+    program_file = elf(program, level, board, folder)
+    if notes.exists() and not again:
+        kept = json.loads(notes.read_text("ascii"))
+        if kept.get("digest") == current and kept.get("form") == _FORM:
+            return Outcome(snapshot, program_file, kept)
+    truth = folder / (name + ".truth")
+    facts = _run(program, board, program_file, snapshot, truth)
+    facts.update(program=program, level=level, board=board, kind=PROGRAMS[program].kind, digest=current, form=_FORM)
+    notes.write_text(json.dumps(facts, indent=1) + "\n", "ascii")
+    truth.unlink()
+    return Outcome(snapshot, program_file, facts)
+
+
+def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path) -> Dict[str, Any]:
+    with gdb_etm.connect("board:" + board, elf=program_file, truth=str(truth), etb_size=_BUFFER) as session:
+        session.start()
+        stop = session.run(_SECONDS)
+        capture = session.capture()
+        executed = [instruction.address for instruction in capture.history().instructions()]
+        capture.save(snapshot, replace=True)
+        # When the session has ended the core runs on.
+        ran, fault = _truth(truth)
+    where = [] if fault is None else [fault[1] if _is_code(program_file, fault[1]) else fault[2]]
+    lines = Lines(program_file, {*executed, *where})
+    culprits = marked(program, "CULPRIT")
+    runs = [number for number, address in enumerate(executed, 1) if lines.of(address) & set(culprits)]
+    return {
+        "culprit_lines": culprits,
+        "fault_lines": marked(program, "FAULTS"),
+        "in_history": bool(runs),
+        "instructions": len(executed),
+        "stop": "(runs on)" if stop.timed_out else stop.function,
+        "stop_address": stop.address,
+        # Number and address of the culprit lines' instructions in the history, the newest last.
+        "culprit_runs": [[number, executed[number - 1]] for number in runs[-_MOST:]],
+        "culprit_count": len(runs),
+        # By the board's truth.
+        "ran": len(ran),
+        "agrees": ran[len(ran) - len(executed) :] == executed,
+        "exception": None if fault is None else fault[0],
+        "fault_address": None if fault is None else fault[1],
+        # Where the instruction that faulted is; of a jump to where no code is, the jump.
+        "faulted_at": sorted(line for address in where for line in lines.of(address)),
+    }
+
+
+def _is_code(program_file: Path, address: int) -> bool:
+    with open(program_file, "rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        for symbol in table.iter_symbols():
+            first = symbol["st_value"] & ~1
+            if symbol["st_info"]["type"] == "STT_FUNC" and first <= address < first + max(symbol["st_size"], 2):
+                return True
+    return False
+
+
+def _truth(path: Path) -> Tuple[List[int], Optional[Tuple[int, int, int]]]:
+    # Executed addresses, and the last fault: its exception's number, where, and the address executed before.
+    ran: List[int] = []
+    fault = None
+    for line in path.read_text("ascii").splitlines():
+        if line.startswith("0x"):
+            ran.append(int(line[:10], 16))
+            continue
+        found = re.match(r"exception ([3-6]) return 0x(\w+)", line)
+        if found is not None:
+            fault = int(found.group(1)), int(found.group(2), 16) & ~1, ran[-1]
+        elif line.startswith("lockup"):
+            fault = 0, int(line.split()[1], 16), ran[-1]
+    return ran, fault
+
+
+class Lines:
+    """The source lines of instructions, with those that inlined code was called from.
+
+    :param path: The ELF file.
+    :param addresses: Of the instructions.
+    """
+
+    def __init__(self, path: Path, addresses: Collection[int]) -> None:
+        tool = (compiler() or "arm-none-eabi-gcc")[: -len("gcc")] + "addr2line"
+        asked = "".join("0x%x\n" % address for address in sorted(addresses)).encode()
+        found = subprocess.run(
+            [tool, "-a", "-i", "-s", "-e", str(path)], input=asked, stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+        self._lines: Dict[int, Set[Tuple[str, int]]] = {}
+        for line in found.splitlines():
+            if line.startswith("0x"):
+                last = self._lines.setdefault(int(line, 16), set())
+                continue
+            name, _, number = line.partition(":")
+            digits = re.match(r"\d+", number)
+            if digits is not None:
+                last.add((name, int(digits.group())))
+
+    def of(self, address: int) -> Set[Tuple[str, int]]:
+        """Return an instruction's lines: file name and line."""
+        return self._lines.get(address, set())
+
+
+def is_right(program: str, facts: Dict[str, Any]) -> bool:
+    """Tell whether a build stops where it should, with its culprit in the history."""
+    right = facts["stop"] == PROGRAMS[program].stop and bool(facts["agrees"]) and bool(facts["in_history"])
+    if facts["fault_lines"] and facts["exception"] is not None:
+        right = right and any(line in facts["faulted_at"] for line in facts["fault_lines"])
+    return right
+
+
+def _wanted(arguments: argparse.Namespace) -> Iterator[Tuple[str, str, str]]:
+    for program, level, board in builds():
+        by_name = arguments.all or program in arguments.programs
+        if by_name and level in (arguments.level or level) and board in (arguments.board or board):
+            yield program, level, board
+
+
+def main(words: Optional[Sequence[str]] = None) -> None:
+    """Run builds and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
+    parser.add_argument("--all", action="store_true", help="all programs")
+    parser.add_argument("-l", "--level", action="append", help="only this level of optimisation")
+    parser.add_argument("-b", "--board", action="append", help="only this board")
+    parser.add_argument("--again", action="store_true", help="run also what is current")
+    arguments = parser.parse_args(words)
+    form = "%-12s %-4s %-4s %12s  %-20s %-10s %8s  %s"
+    print(form % ("program", "", "", "instructions", "stop", "culprit", "distance", ""))
+    for program, level, board in _wanted(arguments):
+        try:
+            facts = outcome(program, level, board, again=arguments.again).facts
+        except (ValueError, gdb_etm.EtmError) as error:
+            print("%-12s %-4s %-4s %s" % (program, level, board, error), flush=True)
+            continue
+        count, newest = facts["instructions"], facts["culprit_runs"]
+        distance = str(count - newest[-1][0]) if newest else ""
+        found = "in history" if facts["in_history"] else "no"
+        where = " ".join("%s:%d" % (name, line) for name, line in facts["faulted_at"])
+        verdict = "" if is_right(program, facts) else "WRONG"
+        print(form % (program, level, board, count, facts["stop"], found, distance, (verdict + " " + where).strip()))
+        print(end="", flush=True)
+
+
+if __name__ == "__main__":
+    main()
