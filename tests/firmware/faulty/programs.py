@@ -49,6 +49,27 @@ PROGRAMS: Dict[str, Faulty] = {
     "rooms": Faulty(
         "stack-overflow-other-thread", "A local array of one thread is larger than its stack, and lies in the other's."
     ),
+    "mailbox": Faulty(
+        "double-free", "A letter that found no room was freed by post(), and again by who sent it.", hosted=True
+    ),
+    "frames": Faulty("stack-overrun-memcpy", "A frame's length is believed, and its payload is longer than the array."),
+    "console": Faulty("stack-overrun-strcpy", "An argument longer than the array is copied over the return address."),
+    "logger": Faulty("stack-overrun-sprintf", "A line with a warning is longer than the array for it.", hosted=True),
+    "broker": Faulty(
+        "heap-overrun-memcpy", "A size is cut to 8 bits, and more is copied than was allocated.", hosted=True
+    ),
+    "contacts": Faulty(
+        "heap-overrun-strcpy", "A longer name is copied to where the shorter one was allocated.", hosted=True
+    ),
+    "labels": Faulty(
+        "heap-overrun-sprintf", "A label with a long serial number runs over the job behind it.", hosted=True
+    ),
+    "canbus": Faulty("bss-overrun-memcpy", "A frame of CAN FD is longer than the 8 bytes that are kept of each."),
+    "settings": Faulty("bss-overrun-strcpy", "A value longer than its field overwrites the pointer behind it."),
+    "display": Faulty(
+        "bss-overrun-sprintf", "A line longer than the screen overwrites the pointer to the driver.", hosted=True
+    ),
+    "scheduler": Faulty("off-by-one-structures", "A loop over the jobs goes one too far, and clears the idle job."),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.

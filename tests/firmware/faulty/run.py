@@ -22,7 +22,7 @@ from tests.firmware.faulty.build import BUILT, digest, elf, marked, name_of
 from tests.firmware.faulty.programs import PROGRAMS, builds
 
 # What is kept has another form since.
-_FORM = 3
+_FORM = 4
 _SECONDS = 20
 _BUFFER = 4096
 # Of the executions of culprit lines so many are kept, the newest.
@@ -114,13 +114,17 @@ def _is_code(program_file: Path, address: int) -> bool:
 
 
 def _truth(path: Path) -> Tuple[List[int], Optional[Tuple[int, int, int]]]:
-    # Executed addresses, and the last fault: its exception's number, where, and the address executed before.
+    # Addresses executed since the last halt, and the last fault: its exception's number, where, and the address
+    # executed before.
     ran: List[int] = []
     fault = None
     for line in path.read_text("ascii").splitlines():
         if line.startswith("0x"):
             ran.append(int(line[:10], 16))
             continue
+        if line.startswith("resume"):
+            # Before the debugger was there the program ran to its BKPT, and into lockup.
+            ran, fault = [], None
         found = re.match(r"exception ([3-6]) return 0x(\w+)", line)
         if found is not None:
             fault = int(found.group(1)), int(found.group(2), 16) & ~1, ran[-1]
