@@ -11,7 +11,7 @@ static char greeting[40] = "hello";
 
 static const char *const script[] = {
     "on 3", "on 5", "off 3", "echo ok", "name shed", "on 12", "echo ready", "off 5", "on 7", "name barn", "echo x",
-    "off 12", "on 1", "name the-old-lighthouse-keepers-cottage", "on 2",
+    "off 12", "on 1", "name the-old-lighthouse-keepers-cottage-by-the-sea", "on 2",
 };
 
 static NOINLINE uint32_t number(const char *text)

@@ -70,6 +70,29 @@ PROGRAMS: Dict[str, Faulty] = {
         "bss-overrun-sprintf", "A line longer than the screen overwrites the pointer to the driver.", hosted=True
     ),
     "scheduler": Faulty("off-by-one-structures", "A loop over the jobs goes one too far, and clears the idle job."),
+    "units": Faulty("returned-frame-address", "A pointer into its own frame is returned where the text is long."),
+    "lists": Faulty(
+        "stack-overflow-recursion",
+        "Each nested list takes a frame more, and nobody limits the depth.",
+        options=("-Wl,--defsym=_low_stack=0x600",),
+    ),
+    "graph": Faulty(
+        "stack-overflow-local",
+        "A local picture is larger than the stack, and reaches into .bss.",
+        options=("-Wl,--defsym=_mid_stack=0x200",),
+    ),
+    "alarm": Faulty(
+        "stack-overflow-interrupt",
+        "A handler's local array does not fit below a deep recursion.",
+        options=("-Wl,--defsym=_mid_stack=0x200",),
+    ),
+    "events": Faulty("race-queue", "A handler puts an event while the main loop is putting one."),
+    "ripples": Faulty("race-list", "A handler changes a list while the main loop takes from it or puts into it."),
+    "packets": Faulty("unaligned", "A record behind a text of odd length is read as a structure with LDRD."),
+    "sandbox": Faulty(
+        "mpu-fault", "A program stores past its memory into a protected table.", stop="MemManage_Handler"
+    ),
+    "encoder": Faulty("division-by-zero", "The times of a wheel that stalls are zero, and so is what is divided by."),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.
