@@ -2,20 +2,24 @@
 
 #include "board/lib.h"
 
-#define ZONES           24
-#define TEXT            100
+#define ZONES           12
+#define TEXT            80
 
 struct zone {
     uint16_t number, level;
 };
 
-static struct zone zones[ZONES];
-static void (*siren)(uint32_t on) __attribute__((section(".bss.z")));
-static uint32_t loud, sentences, longest;
+static struct {
+    struct zone zones[ZONES];
+    char sentence[TEXT];
+    unsigned length, longest;
+    uint32_t loud, sentences;
+    void (*siren)(uint32_t on);
+} panel;
 
 static NOINLINE void sound(uint32_t on)
 {
-    loud += on;
+    panel.loud += on;
 }
 
 static NOINLINE uint32_t weight(const char *text, unsigned length)
@@ -27,25 +31,29 @@ static NOINLINE uint32_t weight(const char *text, unsigned length)
     return sum;
 }
 
-/* The first bytes of a sentence are copied, and weighed when it is complete. */
+/* A complete sentence is weighed, as a line of full length. */
+static NOINLINE void take_sentence(void)                                /* CULPRIT */
+{
+    char line[TEXT * 8];                /* CULPRIT */
+
+    for (unsigned i = 0; i < sizeof line; ++i)
+        line[i] = i % TEXT < panel.length ? panel.sentence[i % TEXT] : ' ';     /* CULPRIT */
+    panel.sentences += weight(line, panel.length) & 1;
+}
+
 void UART_Handler(void)
 {
-    static char sentence[TEXT];
-    static unsigned length;
     char byte = (char)UART_DATA;
 
     if (byte != '\n') {
-        if (length < TEXT)
-            sentence[length++] = byte;
+        if (panel.length < TEXT)
+            panel.sentence[panel.length++] = byte;
         return;
     }
-    volatile char copy[TEXT * 2];       /* CULPRIT */
-    for (unsigned i = 0; i < TEXT * 2; ++i)
-        copy[i] = i < length ? sentence[i] : ' ';       /* CULPRIT */
-    sentences += weight((const char *)copy, length) & 1;
-    if (length > longest)
-        longest = length;
-    length = 0;
+    take_sentence();
+    if (panel.length > panel.longest)
+        panel.longest = panel.length;
+    panel.length = 0;
 }
 
 static NOINLINE void swap(struct zone *one, struct zone *other)
@@ -66,25 +74,25 @@ static NOINLINE void sort(struct zone *from, struct zone *to)
         if (at->level < from->level)
             swap(++last, at);
     swap(from, last);
-    sort(from, last);
     sort(last + 1, to);
+    sort(from, last);
 }
 
 static NOINLINE void look(unsigned round)
 {
     for (unsigned i = 0; i < ZONES; ++i) {
-        zones[i].number = (uint16_t)i;
-        zones[i].level = (uint16_t)(round % 16 == 15 ? i * 3 : (i * 7 + round) % ZONES);
+        panel.zones[i].number = (uint16_t)i;
+        panel.zones[i].level = (uint16_t)(round % 16 == 15 ? i * 3 : (i * 7 + round) % ZONES);
     }
-    sort(zones, zones + ZONES);
-    if (zones[ZONES - 1].level > 20)
-        siren(round);                   /* FAULTS */
+    sort(panel.zones, panel.zones + ZONES);
+    if (panel.zones[ZONES - 1].level > ZONES - 2)
+        panel.siren(round);             /* FAULTS */
 }
 
 int main(void)
 {
-    siren = sound;
-    uart_start(41, true);
+    panel.siren = sound;
+    uart_start(61, true);
     for (unsigned round = 0; round < 400; ++round)
         look(round);
     return 0;

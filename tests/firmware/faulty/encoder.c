@@ -41,7 +41,7 @@ static NOINLINE uint32_t mean(const struct wheel *wheel)
 static NOINLINE uint32_t speed_of(const struct wheel *wheel)
 {
     return 60000000u / (mean(wheel) * wheel->teeth);    /* CULPRIT FAULTS */
-}
+}                                       /* FAULTS */
 
 static NOINLINE void drive(unsigned edge)
 {

@@ -11,7 +11,7 @@ struct event {
 
 static struct {
     struct event events[ROOM];
-    volatile unsigned head, tail;
+    volatile unsigned head, tail, count;
 } queue;
 
 static uint32_t ticked, typed, steps, total;
@@ -35,25 +35,29 @@ static void on_key(uint32_t value)
 
 static NOINLINE bool put(void (*run)(uint32_t), uint32_t value)
 {
-    unsigned head = queue.head;
+    struct event *event = &queue.events[queue.tail];
 
-    if (head - queue.tail == ROOM)
+    if (queue.count == ROOM)
         return false;
-    queue.events[head % ROOM].run = run;        /* CULPRIT */
-    queue.events[head % ROOM].value = value;
-    queue.head = head + 1;              /* CULPRIT */
+    event->run = run;
+    event->value = value;               /* CULPRIT */
+    queue.tail = (unsigned)(event - queue.events + 1) % ROOM;   /* CULPRIT */
+    ++queue.count;                      /* CULPRIT */
     return true;
 }
 
 static NOINLINE bool take(struct event *event)
 {
-    unsigned tail = queue.tail;
+    unsigned head = queue.head;
 
-    if (tail == queue.head)
+    if (queue.count == 0)
         return false;
-    *event = queue.events[tail % ROOM];
-    queue.events[tail % ROOM].run = NULL;
-    queue.tail = tail + 1;
+    *event = queue.events[head];
+    queue.events[head].run = NULL;
+    queue.head = (head + 1) % ROOM;
+    irq_disable();
+    --queue.count;
+    irq_enable();
     return true;
 }
 
@@ -62,16 +66,16 @@ void SysTick_Handler(void)
     static uint32_t count;
 
     put(on_tick, ++count);
-    put(on_key, count & 3);             /* CULPRIT */
+    put(on_key, count & 3);
 }
 
 int main(void)
 {
     struct event event;
 
-    systick_start(173);
+    systick_start(311);
     for (uint32_t i = 0; i < 4000; ++i) {
-        put(on_step, i);                /* CULPRIT */
+        put(on_step, i);
         while (take(&event))
             event.run(event.value);     /* FAULTS */
     }

@@ -3,10 +3,11 @@
 #include "board/lib.h"
 
 #define SAMPLES         32
+#define WIDTH           70
 
 struct style {
     uint8_t dots, frame;
-    uint16_t width;
+    uint16_t shade;
     void (*out)(const char *text);
 };
 
@@ -56,7 +57,7 @@ static NOINLINE void large_graph(const struct style *style)             /* CULPR
     char rows[9][72];                   /* CULPRIT */
 
     for (int level = 4; level >= -4; --level)
-        draw_row(rows[4 - level], level, style->width);                 /* CULPRIT */
+        draw_row(rows[4 - level], level, WIDTH);                        /* CULPRIT */
     for (unsigned i = 0; i < COUNT(rows); ++i)
         style->out(rows[i]);            /* FAULTS */
     ++recorder.printed;
@@ -64,7 +65,7 @@ static NOINLINE void large_graph(const struct style *style)             /* CULPR
 
 int main(void)
 {
-    recorder.style = (struct style){ 1, 0, 70, put_text };
+    recorder.style = (struct style){ 1, 0, 7, put_text };
     for (unsigned second = 0; second < 60; ++second) {
         record(second);
         put_number((uint32_t)highest() + 40);

@@ -24,7 +24,7 @@ static NOINLINE int32_t read_number(struct reader *reader)
     return value;
 }
 
-static NOINLINE int32_t read_list(struct reader *reader)                /* CULPRIT FAULTS */
+static NOINLINE int32_t read_list(struct reader *reader)                /* CULPRIT */
 {
     int32_t values[4], sum = 0;         /* CULPRIT */
     unsigned count = 0;
@@ -32,9 +32,9 @@ static NOINLINE int32_t read_list(struct reader *reader)                /* CULPR
     ++reader->lists;
     if (++reader->depth > reader->deepest)
         reader->deepest = reader->depth;
-    skip_spaces(reader);                /* FAULTS */
+    skip_spaces(reader);
     for (++reader->at; *reader->at && *reader->at != ']'; skip_spaces(reader)) {
-        int32_t value = *reader->at == '[' ? read_list(reader) : read_number(reader);   /* CULPRIT FAULTS */
+        int32_t value = *reader->at == '[' ? read_list(reader) : read_number(reader);   /* CULPRIT */
         values[count++ & 3] = value;
         if (*reader->at == ',')
             ++reader->at;

@@ -21,11 +21,11 @@ static NOINLINE unsigned receive(unsigned number)
             unsigned length = 3 + number % 4;
             air[at++] = 'T';
             air[at++] = (uint8_t)length;
-            air[at++] = air[at] = 0;
-            ++at;
+            air[at++] = 0;
+            air[at++] = 0;
             for (unsigned i = 0; i < length; ++i)
                 air[at++] = (uint8_t)('a' + i);
-            if (number < 40)
+            if (number < 10)
                 while (at % 4)
                     air[at++] = 0;
         } else {
@@ -43,7 +43,7 @@ static NOINLINE unsigned receive(unsigned number)
 static NOINLINE void add_reading(const struct reading *reading)
 {
     total += reading->energy;           /* FAULTS */
-    latest ^= reading->time ^ reading->node;
+    latest ^= reading->time ^ reading->node;      /* FAULTS */
     ++readings;
 }
 
@@ -67,6 +67,7 @@ static NOINLINE void parse(const uint8_t *data, unsigned size)
 
 int main(void)
 {
+    SCB_CCR |= CCR_UNALIGN_TRP;
     for (unsigned number = 0; number < 100; ++number)
         parse(air, receive(number));
     return 0;

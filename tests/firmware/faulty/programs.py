@@ -93,6 +93,34 @@ PROGRAMS: Dict[str, Faulty] = {
         "mpu-fault", "A program stores past its memory into a protected table.", stop="MemManage_Handler"
     ),
     "encoder": Faulty("division-by-zero", "The times of a wheel that stalls are zero, and so is what is divided by."),
+    "imu": Faulty("fpu-before-enabling", "On fast chips power_up() leaves the FPU off.", floats="hard"),
+    "update": Faulty("wrong-vector", "A handler's address without its lowest bit is put into the vector table."),
+    "kernel": Faulty("bad-exc-return", "A note behind the last one overwrites the thread's EXC_RETURN."),
+    "belts": Faulty(
+        "assert-kernel", "A parcel is taken back from an empty queue, whose count is then -1.", stop="vAssertCalled"
+    ),
+    "matrix": Faulty(
+        "assert-newlib",
+        "All samples are at one place, so that the matrix has no solution.",
+        stop="__assert_func",
+        hosted=True,
+    ),
+    "ledger": Faulty("abort", "A sum larger than 16 bits is cut where it is booked.", stop="_exit", hosted=True),
+    "watch": Faulty(
+        "watchdog-reset",
+        "An order that waits already is put into the list again, which becomes a ring.",
+        stop="reset_by_watchdog",
+    ),
+    "meter": Faulty(
+        "stack-check",
+        "A number has more digits than the array.",
+        stop="__stack_chk_fail",
+        options=("-fstack-protector-all",),
+    ),
+    "tuner": Faulty("index-from-input", "The length of a sentence is an index, and a long one reaches past the table."),
+    "modem": Faulty("device-answer", "A modem that is busy says 255, which is taken for a length."),
+    "elevator": Faulty("wrong-constant", "A table of states has a state that does not exist."),
+    "flash": Faulty("null-store", "Pages are written after the cache was closed, which took the buffers away."),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.

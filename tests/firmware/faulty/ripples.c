@@ -42,7 +42,7 @@ void SysTick_Handler(void)
     }
     ripple->place = (int32_t)(started * 7 % LIGHTS);
     ripple->speed = started & 1 ? 1 : -1;
-    ripple->strength = 6;
+    ripple->strength = 1 + (started & 1);
     ripple->colour = colours[started++ % 4];
     push(&alive, ripple);
 }
@@ -87,8 +87,8 @@ int main(void)
 {
     for (unsigned i = 0; i < RIPPLES; ++i)
         push(&spare, &ripples[i]);
-    systick_start(377);
-    for (unsigned i = 0; i < 3000; ++i) {
+    systick_start(131);
+    for (unsigned i = 0; i < 6000; ++i) {
         move_all();
         fade();
     }

@@ -90,7 +90,7 @@ int main(void)
     uint32_t sum = 0;
 
     for (int32_t i = 0; i < 400; ++i)
-        sum += show(&conversions[i % 3], 150 + i * 41);
+        sum += show(&conversions[i % 3], 150 + i * 400);
     put_number(sum);
     return 0;
 }
