@@ -10,6 +10,7 @@ struct zone {
 };
 
 static struct {
+    uint16_t history[400];
     struct zone zones[ZONES];
     char sentence[TEXT];
     unsigned length, longest;
@@ -34,11 +35,11 @@ static NOINLINE uint32_t weight(const char *text, unsigned length)
 /* A complete sentence is weighed, as a line of full length. */
 static NOINLINE void take_sentence(void)                                /* CULPRIT */
 {
-    char line[TEXT * 8];                /* CULPRIT */
+    char line[TEXT * 7];                /* CULPRIT */
 
     for (unsigned i = 0; i < sizeof line; ++i)
         line[i] = i % TEXT < panel.length ? panel.sentence[i % TEXT] : ' ';     /* CULPRIT */
-    panel.sentences += weight(line, panel.length) & 1;
+    panel.sentences += weight(line, TEXT) & 1;
 }
 
 void UART_Handler(void)
@@ -85,6 +86,7 @@ static NOINLINE void look(unsigned round)
         panel.zones[i].level = (uint16_t)(round % 16 == 15 ? i * 3 : (i * 7 + round) % ZONES);
     }
     sort(panel.zones, panel.zones + ZONES);
+    panel.history[round] = panel.zones[0].level;
     if (panel.zones[ZONES - 1].level > ZONES - 2)
         panel.siren(round);             /* FAULTS */
 }

@@ -12,10 +12,10 @@ struct style {
 };
 
 static struct {
+    uint32_t maxima[160];
     int16_t samples[SAMPLES];
     uint32_t printed;
     struct style style;
-    uint32_t reserve[6];
 } recorder;
 
 static NOINLINE void record(unsigned second)
@@ -68,7 +68,8 @@ int main(void)
     recorder.style = (struct style){ 1, 0, 7, put_text };
     for (unsigned second = 0; second < 60; ++second) {
         record(second);
-        put_number((uint32_t)highest() + 40);
+        recorder.maxima[second] = (uint32_t)highest() + 40;
+        put_number(recorder.maxima[second]);
         if (second % 8 == 7)
             small_graph(&recorder.style);
         if (second == 20)

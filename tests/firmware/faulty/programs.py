@@ -84,7 +84,7 @@ PROGRAMS: Dict[str, Faulty] = {
     "alarm": Faulty(
         "stack-overflow-interrupt",
         "A handler's local array does not fit below a deep recursion.",
-        options=("-Wl,--defsym=_mid_stack=0x200",),
+        options=("-Wl,--defsym=_mid_stack=0x300",),
     ),
     "events": Faulty("race-queue", "A handler puts an event while the main loop is putting one."),
     "ripples": Faulty("race-list", "A handler changes a list while the main loop takes from it or puts into it."),
@@ -121,6 +121,31 @@ PROGRAMS: Dict[str, Faulty] = {
     "modem": Faulty("device-answer", "A modem that is busy says 255, which is taken for a length."),
     "elevator": Faulty("wrong-constant", "A table of states has a state that does not exist."),
     "flash": Faulty("null-store", "Pages are written after the cache was closed, which took the buffers away."),
+    "widgets": Faulty(
+        "vtable-overwritten", "A gauge's curve runs over its end, into the pointer of the next widget.", language="cpp"
+    ),
+    "pilot": Faulty(
+        "uninitialised-member", "One constructor does not set the pointer to the limits.", language="cpp", hosted=True
+    ),
+    "scenes": Faulty(
+        "use-after-delete", "The player holds an effect of a scene that it has deleted.", language="cpp", hosted=True
+    ),
+    "samples": Faulty(
+        "double-delete", "A copy of a recording deletes the samples of the original.", language="cpp", hosted=True
+    ),
+    "route": Faulty("dangling-view", "A view of a local array is returned.", language="cpp"),
+    "shapes": Faulty(
+        "pure-virtual-call",
+        "A destructor of the base calls what only derived classes have.",
+        stop="__cxa_pure_virtual",
+        language="cpp",
+        hosted=True,
+    ),
+    "signals": Faulty("null-call", "A slot that was disconnected keeps its object, and is called.", language="cpp"),
+    "stock": Faulty("heap-overrun-loop", "A vector grows one item too late.", language="cpp", hosted=True),
+    "drivers": Faulty("vtable-overwritten", "A curve of six points is copied to where four have room.", language="cpp"),
+    "messages": Faulty("wrong-cast", "An urgent level is marked as a command, and is taken for one.", language="cpp"),
+    "ring": Faulty("off-by-one-structures", "A ring has one place more than its array.", language="cpp"),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.

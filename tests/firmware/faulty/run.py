@@ -94,7 +94,7 @@ def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Pa
         "culprit_count": len(runs),
         # By the board's truth.
         "ran": len(ran),
-        "agrees": ran[len(ran) - len(executed) :] == executed,
+        "agrees": _agrees(ran, executed),
         "exception": None if fault is None else fault[0],
         "fault_address": None if fault is None else fault[1],
         # Where the instruction that faulted is; of a jump to where no code is, the jump.
@@ -131,6 +131,17 @@ def _truth(path: Path) -> Tuple[List[int], Optional[Tuple[int, int, int]]]:
         elif line.startswith("lockup"):
             fault = 0, int(line.split()[1], 16), ran[-1]
     return ran, fault
+
+
+def _agrees(ran: List[int], executed: List[int]) -> bool:
+    # A reset takes the trace of the few instructions before it.
+    at = len(ran)
+    for address in reversed(executed):
+        found = next((index for index in range(at - 1, max(at - 17, -1), -1) if ran[index] == address), None)
+        if found is None:
+            return False
+        at = found
+    return True
 
 
 class Lines:
