@@ -53,7 +53,6 @@ static NOINLINE void dispose(struct screen *screen)
 {
     screen->entries = 0;
     screen->on_key = NULL;              /* CULPRIT */
-    screen->draw = draw_list;
 }
 
 static NOINLINE void move(struct screen *screen, int by)
