@@ -146,6 +146,13 @@ PROGRAMS: Dict[str, Faulty] = {
     "drivers": Faulty("vtable-overwritten", "A curve of six points is copied to where four have room.", language="cpp"),
     "messages": Faulty("wrong-cast", "An urgent level is marked as a command, and is taken for one.", language="cpp"),
     "ring": Faulty("off-by-one-structures", "A ring has one place more than its array.", language="cpp"),
+    "scope": Faulty("bss-overrun-loop", "A zoomed sweep is longer than what is shown, and runs over a pointer."),
+    "forest": Faulty(
+        "stack-overflow-limit",
+        "Keys that only grow make a tree of one branch, too high for a recursion.",
+        boards=("m33",),
+    ),
+    "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.
