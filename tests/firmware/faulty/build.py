@@ -1,4 +1,4 @@
-"""Faulty programs, built on demand into ``build/faulty``, which is nowhere kept.
+"""Faulty programs, built on demand into ``build/faulty``.
 
 ``programs.py`` says what each is.  In its source the comment CULPRIT marks the mistake's lines, and FAULTS the line
 that faults.
@@ -44,9 +44,10 @@ def source(program: str) -> Path:
 
 
 def marked(program: str, mark: str) -> List[Tuple[str, int]]:
-    """Return the lines of a source that a comment marks: file name and line.
+    """Return the lines of a source that a comment marks.
 
     :param mark: ``"CULPRIT"`` or ``"FAULTS"``.
+    :returns: File names and line numbers.
     """
     lines = source(program).read_text("ascii").splitlines()
     form = re.compile(r"/\* .*\b%s\b.* \*/$" % mark)

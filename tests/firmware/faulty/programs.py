@@ -88,7 +88,11 @@ PROGRAMS: Dict[str, Faulty] = {
     ),
     "events": Faulty("race-queue", "A handler puts an event while the main loop is putting one."),
     "ripples": Faulty("race-list", "A handler changes a list while the main loop takes from it or puts into it."),
-    "packets": Faulty("unaligned", "A record behind a text of odd length is read as a structure with LDRD."),
+    "packets": Faulty(
+        "unaligned",
+        "A record behind a text of odd length is read as a structure.",
+        options=("-mno-unaligned-access",),
+    ),
     "sandbox": Faulty(
         "mpu-fault", "A program stores past its memory into a protected table.", stop="MemManage_Handler"
     ),
@@ -160,7 +164,7 @@ LEFT_OUT: Dict[Tuple[str, ...], str] = {}
 
 
 def levels_of(program: str) -> Tuple[str, ...]:
-    """Return the levels of optimisation that a program is built at on some board.
+    """Return the levels of optimisation that a program is built at.
 
     :param program: One of PROGRAMS.
     """

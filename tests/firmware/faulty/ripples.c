@@ -87,7 +87,7 @@ int main(void)
 {
     for (unsigned i = 0; i < RIPPLES; ++i)
         push(&spare, &ripples[i]);
-    systick_start(131);
+    systick_start(167);
     for (unsigned i = 0; i < 6000; ++i) {
         move_all();
         fade();

@@ -1,4 +1,4 @@
-"""Runs faulty programs on their boards, and keeps what was traced as snapshots.
+"""Runs faulty programs on their boards; keeps snapshots.
 
 ``python -m tests.firmware.faulty.run --all`` runs all builds and prints a table.  Instead of ``--all`` it takes
 programs, ``-l LEVEL``, ``-b BOARD`` and ``--again``.
@@ -145,7 +145,7 @@ def _agrees(ran: List[int], executed: List[int]) -> bool:
 
 
 class Lines:
-    """The source lines of instructions, with those that inlined code was called from.
+    """The source lines of instructions, also those around inlined code.
 
     :param path: The ELF file.
     :param addresses: Of the instructions.

@@ -4,7 +4,7 @@
 
 #define BEFORE          8
 #define SHOWN           24
-#define SWEEPS          18
+#define SWEEPS          6
 
 struct means {
     uint32_t sums[SHOWN];
@@ -70,7 +70,7 @@ int main(void)
     scope.means = &channel_a;
     for (unsigned sweep = 1; sweep < 200; ++sweep) {
         unsigned trigger = sweep_once(sweep);
-        cut_out(trigger, sweep == 40 ? 4 : 0);
+        cut_out(trigger, sweep == 14 ? 4 : 0);
         draw();
         if (sweep % SWEEPS == 0)
             report();

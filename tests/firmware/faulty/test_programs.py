@@ -1,4 +1,4 @@
-"""The board's truth: faulty programs stop where their marks say, culprit in history."""
+"""The board's truth: faulty programs stop where their marks say."""
 
 from __future__ import annotations
 
