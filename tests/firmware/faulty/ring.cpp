@@ -51,11 +51,21 @@ private:
     unsigned counts_[16] = {};
 };
 
+class Last : public Listener {
+public:
+    void heard(const Heard &heard) override { order_ = heard.order; }
+
+private:
+    unsigned order_ = 0;
+};
+
 struct Port {
     Ring<Heard, 64> ring;
     Counter counter;
     unsigned length = 0, order = 0;
 } port;
+
+Last last;
 
 }  // namespace
 
@@ -93,7 +103,7 @@ int main()
     uart_start(110, true);
     for (unsigned i = 0; i < 2000; ++i) {
         if (port.ring.get(heard))
-            tell(port.counter, heard);
+            tell(heard.length % 8 == 7 ? static_cast<Listener &>(last) : port.counter, heard);
         work += other_work(8);
     }
     put_number(work);

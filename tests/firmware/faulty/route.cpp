@@ -45,7 +45,7 @@ NOINLINE View shortcut(unsigned from, unsigned to)
 
 NOINLINE unsigned distance(const Point &one, const Point &other)
 {
-    int dx = one.x - other.x, dy = one.y - other.y;
+    int dx = one.x - other.x, dy = one.y - other.y;             /* FAULTS */
 
     return static_cast<unsigned>((dx < 0 ? -dx : dx) + (dy < 0 ? -dy : dy));
 }
