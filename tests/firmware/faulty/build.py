@@ -85,7 +85,7 @@ def digest(program: str, level: str, board: str) -> str:
 
 
 def elf(program: str, level: str, board: str, folder: Path = BUILT) -> Path:
-    """Return the path of a build's ELF file; build it unless it is current.
+    """Return the path of a build's ELF file; build it if needed.
 
     :param program: One of PROGRAMS.
     :param level: One of ``levels_of(program)``.

@@ -173,7 +173,7 @@ class Lines:
 
 
 def is_right(program: str, facts: Dict[str, Any]) -> bool:
-    """Tell whether a build stops where it should, with its culprit in the history."""
+    """Tell whether a build stops as it should, its culprit in history."""
     right = facts["stop"] == PROGRAMS[program].stop and bool(facts["agrees"]) and bool(facts["in_history"])
     if facts["fault_lines"] and facts["exception"] is not None:
         right = right and any(line in facts["faulted_at"] for line in facts["fault_lines"])
