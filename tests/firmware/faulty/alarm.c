@@ -33,8 +33,8 @@ static NOINLINE uint32_t weight(const char *text, unsigned length)
 }
 
 /* A complete sentence is weighed, as a line of full length. */
-static NOINLINE void take_sentence(void)                                /* CULPRIT */
-{
+static NOINLINE void take_sentence(void)
+{                                       /* CULPRIT */
     char line[TEXT * 7];                /* CULPRIT */
 
     for (unsigned i = 0; i < sizeof line; ++i)

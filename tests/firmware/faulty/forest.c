@@ -31,8 +31,8 @@ static NOINLINE struct node *insert(struct node *tree, uint32_t key)
     return *link;
 }
 
-static NOINLINE unsigned height(const struct node *tree)                /* CULPRIT FAULTS */
-{
+static NOINLINE unsigned height(const struct node *tree)
+{                                       /* CULPRIT FAULTS */
     unsigned left, right;
 
     if (tree == NULL)

@@ -52,8 +52,8 @@ static NOINLINE void small_graph(const struct style *style)
     ++recorder.printed;
 }
 
-static NOINLINE void large_graph(const struct style *style)             /* CULPRIT */
-{
+static NOINLINE void large_graph(const struct style *style)
+{                                       /* CULPRIT */
     char rows[9][72];                   /* CULPRIT */
 
     for (int level = 4; level >= -4; --level)

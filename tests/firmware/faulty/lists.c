@@ -24,8 +24,8 @@ static NOINLINE int32_t read_number(struct reader *reader)
     return value;
 }
 
-static NOINLINE int32_t read_list(struct reader *reader)                /* CULPRIT */
-{
+static NOINLINE int32_t read_list(struct reader *reader)
+{                                       /* CULPRIT */
     int32_t values[4], sum = 0;         /* CULPRIT */
     unsigned count = 0;
 

@@ -63,8 +63,8 @@ static NOINLINE unsigned digits(char *to, uint32_t number)
     return count + 1;
 }
 
-static NOINLINE void long_report(uint32_t number)       /* CULPRIT */
-{
+static NOINLINE void long_report(uint32_t number)
+{                                       /* CULPRIT */
     char text[288];
     unsigned at = 0;
 
