@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping, NamedTuple, Optional, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
@@ -11,12 +11,12 @@ from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
-from gdb_etm.diagnosis.pointers import Pointers
+from gdb_etm.diagnosis.pointers import Pointers, initialises
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import Site, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace
 from gdb_etm.registers.cortex_m import CFSR
 
 _ENDS = {
@@ -67,7 +67,8 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     bounds = Bounds(scene, pointers, stacks)
     looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, races.look)
     ends: List[End] = []
-    at_fault = stacks.at_fault(site) or bounds.at_fault(site) or floats_off(site, registers)
+    at_fault = stacks.at_limit(site) if CFSR.get(registers.get("cfsr", 0), "STKOF") else None
+    at_fault = at_fault or stacks.at_fault(site) or bounds.at_fault(site) or floats_off(site, registers)
     if at_fault is not None:
         return Diagnosis(site, (), at_fault, (), slice_)
     for node in slice_:
@@ -76,17 +77,29 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         if not found:
             found = [suspicion for suspicion in (alignment.look(node, path),) if suspicion is not None]
         if not found and site.is_pointer:
-            found = [suspicion for suspicion in (torn.look(node, path, bounds),) if suspicion is not None]
+            found = [
+                suspicion for suspicion in (torn.look(node, path, (stacks.look, bounds.look)),) if suspicion is not None
+            ]
         if found:
             return Diagnosis(site, tuple(path), _blamed(scene, found[0]), tuple(ends), slice_)
         if node.maker.kind in _ENDS:
-            ends.append(End(node, _ENDS[node.maker.kind]))
-    verdict = heap.corrupted(site.number) or races.around(slice_)
+            ends.append(End(node, _end(scene, node)))
+    verdict = heap.corrupted(site.number) or races.around(slice_, site.number)
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
+    # The way on which the value stays the same says most.
+    own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
     if verdict is None and own:
-        verdict = _origin(slice_, own[0])
+        verdict = _origin(scene, site, slice_, own[0])
     chain = tuple(slice_.path(own[0].node)) if own else tuple(slice_.nodes[:1])
     return Diagnosis(site, chain, verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
+
+
+def _end(scene: Scene, node: Node) -> str:
+    place = node.place
+    is_device = node.maker.kind is MakerKind.DEVICE and isinstance(place, MemoryPlace)
+    if is_device and isinstance(place, MemoryPlace) and not scene.is_device(place.address):
+        return "is that with which the program begins"
+    return _ENDS[node.maker.kind]
 
 
 def floats_off(site: Site, registers: Mapping[str, int]) -> Optional[Suspicion]:
@@ -107,9 +120,21 @@ def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
     return suspicion._replace(number=number, text="calls %s, which %s" % (name, suspicion.text))
 
 
-def _origin(slice_: Slice, end: End) -> Optional[Suspicion]:
-    # The newest store on the way to a value's end.
+def _is_same(scene: Scene, path: Sequence[Node]) -> bool:
+    values = {scene.value(node.place).value for node in path}
+    return len(values) == 1 and None not in values
+
+
+def _origin(scene: Scene, site: Site, slice_: Slice, end: End) -> Optional[Suspicion]:
+    # Where the bad value was made, as it is; of a constant the newest store on the way to it.
     path = slice_.path(end.node)
-    stores = [node for node in path if node.maker.kind in (MakerKind.STORED, MakerKind.DEVICE)]
-    number = stores[-1].maker.number if stores else path[-1].maker.number
-    return Suspicion(SuspicionKind.ORIGIN, number, "the value %s" % end.text, path[-1].maker.tier)
+    wanted = scene.value(path[0].place).value
+    same = [node for node in path if scene.value(node.place).value == wanted] if wanted is not None else path
+    last = same[-1] if same else path[-1]
+    tier = max(node.maker.tier for node in path)
+    if last.maker.kind is MakerKind.COMPUTED:
+        return Suspicion(SuspicionKind.ORIGIN, last.maker.number, "makes the value", tier)
+    stores = [node for node in path if node.maker.kind is MakerKind.STORED and node.maker.number]
+    stores = [node for node in stores if not initialises(scene, node.maker.number)]
+    number = stores[-1].maker.number if stores else last.maker.number
+    return Suspicion(SuspicionKind.ORIGIN, number, "has the value first, which %s" % end.text, tier)

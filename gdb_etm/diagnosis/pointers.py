@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator
@@ -12,6 +13,8 @@ from gdb_etm.recovery.values import Tier
 # Steps back to where a pointer was made, and instructions back in a loop, at most.
 _STEPS = 3000
 _LOOP = 6000
+# Functions that are told how much they write.
+_FILLS = re.compile(r"(__aeabi_)?mem(cpy|move|set)[48]?")
 # The stack pointers.
 POINTERS = ("sp", "psp", "msp")
 _PLAIN = (MakerKind.COPIED, MakerKind.COMPUTED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED)
@@ -136,11 +139,27 @@ class Sweep(NamedTuple):
     stores: int
 
 
+def filled_by_library(scene: Scene, number: int) -> Optional[Sweep]:
+    """Give all that a library's function writes which an instruction belongs to.
+
+    Such as ``memset``: from its first argument on, as many bytes as its last one says (C11, 7.24).
+    """
+    one = scene.activation(number)
+    if one is None or not one.is_whole or one.function is None or not _FILLS.fullmatch(one.function.name):
+        return None
+    is_aeabi = one.function.name.startswith("__aeabi_memset")
+    low, size = scene.register(one.first, "r0"), scene.register(one.first, "r1" if is_aeabi else "r2")
+    return None if low is None or size is None else Sweep(low, low + size, one.first, size)
+
+
 def initialises(scene: Scene, number: int) -> bool:
     """Check whether a store is of a loop that fills a section before the program begins.
 
     Such a loop begins at a linker's marker and fills more than one object.
     """
+    filled = filled_by_library(scene, number)
+    if filled is not None and scene.names.is_marker(filled.low):
+        return True
     here, last = scene.index.address(number), number
     for one in scene.index.executions(here, number + _LOOP):
         last = one if one > last and scene.activation(one) is scene.activation(number) else last

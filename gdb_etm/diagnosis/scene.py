@@ -328,17 +328,15 @@ class Scene:
         That is the call, where a library copies or formats for the program; else the instruction itself.
         """
         activation = self.activation(number)
-        if activation is None or not self._is_library(activation, number):
-            return number
-        for one, called_at in self.callers(activation):
-            if not self._is_library(one, called_at):
-                return called_at
+        frame: Optional[Frame] = activation.frame if activation is not None else None
+        at = number
+        while frame is not None and not frame.is_exception:
+            if frame.function is None or not is_library(frame.function.name, self.names.file(self.index.address(at))):
+                return at
+            if frame.called_at is None:
+                break
+            at, frame = frame.called_at, frame.up
         return number
-
-    def _is_library(self, activation: Activation, number: int) -> bool:
-        function = activation.function
-        path = self.names.file(self.index.address(number))
-        return function is not None and is_library(function.name, path)
 
     def copied_from(self, maker: Maker) -> Optional[MemoryPlace]:
         """Give the memory that a loop has copied byte by byte.

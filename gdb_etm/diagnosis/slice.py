@@ -74,13 +74,14 @@ class Slice:
         # Of what was copied the copy's first store says how it came there.
         sources = maker.sources if copied is None else (copied, maker.sources[0])
         many = len(sources) > 1
+        same = [source for source in sources if many and self._is_same(node, source)]
         for source in sources:
             step = _OPERAND if many else _COPY
-            if many and self._is_same(node, source):
+            if same:
                 # A product that is 0, or what was masked out.
-                step = _COPY
-            if many and isinstance(source, RegisterPlace) and self._scene.maker(source).kind is MakerKind.CONSTANT:
-                step = _FIXED
+                step = _COPY if source in same else _FIXED
+            elif many and isinstance(source, RegisterPlace):
+                step = _FIXED if self._scene.maker(source).kind is MakerKind.CONSTANT else step
             self._push(cost + step, source, node.at, node.is_address)
         for register in maker.address:
             self._push(cost + _ADDRESS, register, node.at, True)

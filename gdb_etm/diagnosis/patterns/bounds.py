@@ -58,7 +58,7 @@ class Bounds:
             root = self._pointers.root(registers)
             if root is None or root.is_stack or len(registers) > 1 and self._pointers.base(registers) is None:
                 continue
-            home = self._block(root) or self._object(root.address)
+            home = self._block(root) or self._indexed(root, len(registers))
             if home is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"
                 kind = SuspicionKind.OVERRUN if verb == "writes" else SuspicionKind.OVERREAD
@@ -157,16 +157,22 @@ class Bounds:
         block = self._block(root)
         if block is not None:
             return self._outside_block(node, accessed, block)
-        home = self._object(root.address)
+        home = self._indexed(root, len(node.maker.address))
         if home is None or home.start <= accessed.address < home.end:
             return None
-        if not self._stays(number, home):
+        if home == self._object(root.address) and not self._stays(number, home):
             return None
         there = self._name(number, accessed.address)
         is_store = node.maker.kind is MakerKind.STORED
         text = "%s outside of %s (%d bytes)" % ("writes" if is_store else "reads", home.name, home.size)
         kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
         return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, root.tier))
+
+    def _indexed(self, root: Root, registers: int) -> Optional[Area]:
+        # What an access may reach: an index is of the array that begins where the pointer leads to.
+        areas = self._scene.names.containers(root.address)
+        arrays = [one for one in areas if one.is_array and one.start == root.address]
+        return arrays[-1] if arrays and registers > 1 else areas[0] if areas else None
 
     def _object(self, address: int) -> Optional[Area]:
         areas = self._scene.names.containers(address)

@@ -67,6 +67,10 @@ class Heap:
         if self._is_inside(number):
             return None
         root = self._pointers.root(node.maker.address)
+        if root is not None and root.allocation is not None and node.maker.kind is MakerKind.LOADED:
+            unset = self._unset(node, root.allocation)
+            if unset is not None:
+                return unset
         if root is not None and root.allocation is not None:
             start = self._scene.result(root.allocation)
             for release in reversed(self.releases):
@@ -77,6 +81,24 @@ class Heap:
         pointer = self._scene.value(base).value if base is not None else None
         found = self._free_at(number, pointer) if pointer is not None else None
         return None if found is None else self._freed(number, found, node.maker.kind is MakerKind.STORED)
+
+    def _unset(self, node: Node, allocation: Activation) -> Optional[Suspicion]:
+        # A load from a block of what was there before it was given out.
+        accessed = accessed_at(node.maker)
+        maker = self._scene.maker(accessed) if accessed is not None else None
+        start, called_at = self._scene.result(allocation), allocation.frame.called_at
+        if accessed is None or maker is None or start is None or called_at is None or not start <= accessed.address:
+            return None
+        if maker.kind is not MakerKind.STORED or maker.tier > Tier.ASSUMED or maker.number >= allocation.first:
+            return None
+        name = allocation.function.name if allocation.function is not None else "an allocator"
+        text = "gets a block at 0x%08x from %s, and sets nothing at offset %d, which #%s reads" % (
+            start,
+            name,
+            accessed.address - start,
+            format(node.maker.number, ","),
+        )
+        return Suspicion(SuspicionKind.UNSET, called_at, text, max(maker.tier, node.maker.tier), node.maker.number)
 
     def _free_at(self, number: int, address: int) -> Optional[Release]:
         # The release of a block that begins at an address, if it was not given out again.

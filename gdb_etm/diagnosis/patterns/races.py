@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Dict, Optional
 
 from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import Activation, Scene
@@ -13,6 +13,8 @@ from gdb_etm.recovery.values import Tier
 
 # Bytes of an object whose stores are looked at.
 _LARGEST = 1 << 12
+# Instructions before a fault whose objects are looked at.
+_BEFORE = 300
 
 
 class Races:
@@ -31,11 +33,15 @@ class Races:
             return None
         return self.lost(node.maker.number, accessed)
 
-    def around(self, slice_: Slice) -> Optional[Suspicion]:
-        """Find a lost update of an object that a slice came through, the newest."""
-        objects = {
-            area.start: area for node in slice_.nodes for area in self._scene.names.containers(_address(node))[:1]
-        }
+    def around(self, slice_: Slice, number: int) -> Optional[Suspicion]:
+        """Find a lost update of an object that a slice came through, the newest.
+
+        :param number: Where the program went wrong; objects that it used just before count, too.
+        """
+        addresses = [_address(node) for node in slice_.nodes]
+        for one in range(max(number - _BEFORE, 1), number + 1):
+            addresses += [access.address or 0 for access in self._scene.accesses(one)]
+        objects = {area.start: area for address in addresses for area in self._scene.names.containers(address)[:1]}
         if not objects:
             return None
         stores = {
@@ -44,13 +50,15 @@ class Races:
             for touch in self._scene.index.touching(area.start, min(area.size, _LARGEST))
             if touch.store
         }
-        for touch in sorted(stores, reverse=True):
+        lost: Dict[int, Suspicion] = {}
+        for touch in sorted(stores):
             own = self._scene.activation(touch.number)
             if own is not None and not own.frame.is_handling:
                 found = self.lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
                 if found is not None:
-                    return found
-        return None
+                    lost[self._scene.index.address(touch.number)] = found
+        # Of several nobody knows which one matters.
+        return list(lost.values())[0] if len(lost) == 1 else None
 
     def lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         """Find the update that a store loses.

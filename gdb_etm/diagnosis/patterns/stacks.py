@@ -15,6 +15,8 @@ from gdb_etm.recovery.values import Tier
 # A stack is not larger, in bytes.
 _LARGEST = 1 << 20
 Frames = List[Tuple[Activation, int]]
+# Instructions in which a function makes its frame.
+_PROLOGUE = 40
 # So many activations of one function above another are a recursion.
 _DEEP = 6
 
@@ -64,6 +66,18 @@ class Stacks:
                 return found
         return None
 
+    def at_limit(self, site: Site) -> Optional[Suspicion]:
+        """Name the function that has lowered SP below its limit."""
+        active = self.active(site.number)
+        names = [one.function.name for one, _ in active if one.function is not None]
+        if not active or active[0][0].function is None:
+            return None
+        name = active[0][0].function.name
+        text = "needs more stack than there is: SP goes below its limit"
+        if names.count(name) >= _DEEP:
+            text = "calls itself %d deep: SP goes below its limit" % names.count(name)
+        return Suspicion(SuspicionKind.STACK_OVERFLOW, active[0][0].first, text, Tier.ASSUMED)
+
     def at_fault(self, site: Site) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
         for bad in site.bad:
@@ -111,11 +125,10 @@ class Stacks:
         return None
 
     def _lowest(self, one: Activation, number: int) -> Optional[int]:
-        # The lowest SP of an activation so far.
-        found = [
-            self._scene.register(at, "sp") for at in range(one.first, min(one.first + 40, number, one.last + 1) + 1)
-        ]
-        known = [value for value in found if value is not None]
+        # The lowest SP of an activation's own so far.
+        numbers = range(one.first, min(one.first + _PROLOGUE, number, one.last + 1) + 1)
+        own = [at for at in numbers if at <= len(self._scene.history) and self._scene.activation(at) is one]
+        known = [value for value in (self._scene.register(at, "sp") for at in own) if value is not None]
         return min(known) if known else None
 
     def _stale(self, node: Node, root: Root) -> Optional[Suspicion]:

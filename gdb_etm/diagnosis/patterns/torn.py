@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
-from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
@@ -12,6 +11,7 @@ from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace
 from gdb_etm.recovery.values import Tier
 
 _WORD = 4
+Look = Callable[[Node], Optional[Suspicion]]
 # What leaves a value as it is.
 _KEEPING = (MakerKind.COPIED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED, MakerKind.MERGED)
 
@@ -25,11 +25,11 @@ class Torn:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
-    def look(self, node: Node, path: Sequence[Node], bounds: Bounds) -> Optional[Suspicion]:
+    def look(self, node: Node, path: Sequence[Node], looks: Sequence[Look]) -> Optional[Suspicion]:
         """Look at a word that several stores have made.
 
         :param path: The nodes up to it, whose first is a pointer that leads nowhere.
-        :param bounds: Knows more of a store.
+        :param looks: Other patterns, which may say more of a store.
         """
         if node.maker.kind is not MakerKind.MERGED or not isinstance(node.place, MemoryPlace):
             return None
@@ -46,9 +46,10 @@ class Torn:
             return None
         newest = max(small, key=lambda one: one.number)
         part = next(place for place, one in zip(node.maker.sources, parts) if one is newest)
-        known = bounds.look(Node(part, newest, node.at, False, node.at))
-        if known is not None:
-            return known
+        for look in looks:
+            known = look(Node(part, newest, node.at, False, node.at))
+            if known is not None:
+                return known
         text = "writes %s over %s" % (_size(newest), self._names(node.place))
         return Suspicion(SuspicionKind.OVERRUN, newest.number, text, max(one.tier for one in small))
 
