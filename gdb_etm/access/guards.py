@@ -6,10 +6,9 @@ ports.  GDB does all that itself, for whoever sits before it.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from pyocd.commands.execution_context import CommandExecutionContext, CommandInvocation
 from pyocd.core import exceptions
@@ -176,8 +175,8 @@ def without_found_files(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Return session options with which pyOCD loads no project file by itself.
 
     pyOCD runs ``pyocd_user.py``, and ``pyocd.yaml`` may name Python code to run as well; a working directory may be
-    somebody else's.  A file that is there and not used is warned of.  Ref: pyOCD documentation, "Configuration",
-    "User scripts", options ``no_config`` and ``project_dir``.
+    somebody else's.  Ref: pyOCD documentation, "Configuration", "User scripts", options ``no_config`` and
+    ``project_dir``.
 
     :param settings: What the user asked for; files that it names are used, and a ``project_dir`` with all in it.
     """
@@ -186,14 +185,14 @@ def without_found_files(settings: Mapping[str, Any]) -> Dict[str, Any]:
         return chosen
     if "config_file" not in chosen:
         chosen["no_config"] = True
-        _warn(_CONFIG, "config_file")
     if "user_script" not in chosen:
         chosen["user_script"] = os.devnull
-        _warn(_SCRIPTS, "user_script")
     return chosen
 
 
-def _warn(names: Tuple[str, ...], option: str) -> None:
-    for name in names:
-        if os.path.lexists(name):
-            logging.getLogger(__name__).warning(_UNUSED, name, option, name)
+def unused_files(session: Session) -> List[str]:
+    """Describe pyOCD's project files that are there and not used, in lines."""
+    names = [(name, "config_file") for name in _CONFIG if session.options.get("no_config")]
+    if session.options.get("user_script") == os.devnull:
+        names += [(name, "user_script") for name in _SCRIPTS]
+    return [_UNUSED % (name, option, name) for name, option in names if os.path.lexists(name)]

@@ -25,7 +25,7 @@ from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.gdb_server import Between, GdbServer
-from gdb_etm.access.guards import guard_listeners, without_found_files
+from gdb_etm.access.guards import guard_listeners, unused_files, without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
 from gdb_etm.access.watched_probe import NonsenseError, UsbError, WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
@@ -216,30 +216,30 @@ class PyocdSession:
         self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
         listener = listen_privately() if options.gdb_port is None else listen_on(options.gdb_port, _ANOTHER_PORT)
         self._server = _serve_gdb(self._session, core, self._make_between, listener)
-        cores = tuple(map(self._describe, _cores(self._session)))
-        return self._describe_ports()._replace(
+        found = self._describe_ports()
+        return found._replace(
             gdb_server=listener.where,
-            warning=listener.warning,
+            warnings=(*found.warnings, *filter(None, [listener.warning])),
             core=int(core.core_number),
             running=self._was_running,
-            cores=cores,
+            cores=tuple(map(self._describe, _cores(self._session))),
             reverse=self._make_between is not None,
         )
 
     def _describe_ports(self) -> Hello:
         """Describe a session without a core."""
-        probe = self._session.probe
         return Hello(
             protocol=PROTOCOL,
             pyocd=str(pyocd.__version__),
-            probe=str(probe.description),
-            probe_uid=str(probe.unique_id),
+            probe=str(self.probe.description),
+            probe_uid=str(self.probe.unique_id),
             target=str(self._session.board.target_type),
             gdb_server="",
             core=NO_CORE,
             running=True,
             cores=(),
             aps=self.aps(),
+            warnings=tuple(unused_files(self._session)),
         )
 
     def _mem_aps(self) -> List[MEM_AP]:

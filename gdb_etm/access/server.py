@@ -192,7 +192,7 @@ def _serve_by_hand(session: PyocdSession, log: LogKeeper, port: int) -> None:
     from gdb_etm.access.channels import ControlPort
 
     control = ControlPort(session, log, port)
-    for warning in filter(None, (control.warning, session.hello().warning)):
+    for warning in filter(None, (control.warning, *session.hello().warnings)):
         print("gdb-etm serve: %s" % warning, file=sys.stderr)
     session.probe.mourners.append(_mourn)
     print(describe(session.hello()))

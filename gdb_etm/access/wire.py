@@ -19,7 +19,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.errors import AccessError, ConnectError, EtmError
 
 # Version of this protocol; a client refuses a server that speaks another one.
-PROTOCOL = 2
+PROTOCOL = 3
 # ``Hello.core`` of a session that has opened access ports alone.
 NO_CORE = -1
 # Longest line that either side accepts, in bytes.
@@ -79,8 +79,8 @@ class Hello(NamedTuple):
     aps: Tuple[ApInfo, ...]
     # Whether GDB is served reverse execution, from the captures that it is given.
     reverse: bool = False
-    # What the system does not do to keep other users away from ``gdb_server``, as a line; empty where all is well.
-    warning: str = ""
+    # Lines for the user: that the system keeps nobody away from ``gdb_server``, project files that are not used.
+    warnings: Tuple[str, ...] = ()
 
 
 def describe(hello: Hello) -> str:
@@ -154,7 +154,7 @@ def parse_hello(message: Message) -> Hello:
     try:
         cores = tuple(CoreInfo(**core) for core in fields["cores"])
         aps = tuple(ApInfo(**ap) for ap in fields["aps"])
-        return Hello(**dict(fields, cores=cores, aps=aps))
+        return Hello(**dict(fields, cores=cores, aps=aps, warnings=tuple(map(str, fields["warnings"]))))
     except (KeyError, TypeError) as error:
         raise ConnectError("bad hello from the process beside GDB: %s" % error) from None
 

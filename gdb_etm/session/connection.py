@@ -227,13 +227,13 @@ class TargetConnection:
 
     def greeting(self) -> List[str]:
         """Describe the profile, trace unit and buffer that were found, in lines."""
-        warning = self._client.hello.warning if self._client is not None else ""
+        warnings = self._client.hello.warnings if self._client is not None else ()
         notes = [] if self.profile is None else list(self.profile.notes)
         found: List[str] = []
         if self.trace is not None:
             found, notes = [path_line(self.trace)], list(self.trace.unit.notes) + notes
-        warnings = ["note: " + warning] if warning else []
-        return warnings + self._profile_title() + found + ["note: " + note for note in notes]
+        told = ["note: " + warning for warning in warnings]
+        return told + self._profile_title() + found + ["note: " + note for note in notes]
 
     def info(self, in_full: bool = False) -> List[str]:
         """Describe the components and the path that is used, in lines.

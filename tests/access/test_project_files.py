@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.access.processes import DEMO, start_board
+from tests.gdb_session import run_gdb
 
+_UNUSED = '%s in the working directory is not used; "--option %s=%s" (of gdb-etm serve: -O) uses it'
+_USER = ("pyocd_user.py", "user_script", "pyocd_user.py")
 _SCRIPT = "open('ran', 'w').close()\n"
 
 
@@ -21,12 +24,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_lies_there_decides_nothing_and_is_named(folder: Path) -> None:
     client = start_board(DEMO)
-    lines = client.log()
     client.close()
     assert not (folder / "ran").exists()
-    named = [line for line in lines if "is not used" in line]
-    assert [line.split()[1] for line in named] == ["pyocd.yaml", "pyocd_user.py"]
-    assert named[1].endswith('"--option user_script=pyocd_user.py" (of gdb-etm serve: -O) uses it')
+    assert list(client.hello.warnings) == [_UNUSED % ("pyocd.yaml", "config_file", "pyocd.yaml"), _UNUSED % _USER]
+
+
+@pytest.mark.gdb
+def test_the_user_is_told_in_gdb(folder: Path) -> None:
+    output = run_gdb(["etm connect board:m33 --elf %s" % DEMO, "etm disconnect"], cwd=folder)
+    assert output.splitlines().count("note: " + _UNUSED % _USER) == 1, output
 
 
 @pytest.mark.parametrize("option", ["user_script=pyocd_user.py", "project_dir=."])

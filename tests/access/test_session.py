@@ -61,16 +61,17 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoweredBo
 
 def test_where_nobody_tells_who_connects_the_user_is_told(board: PoweredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     checked = board.open(gdb_port=0)
-    assert checked.hello().warning == ""
+    assert checked.hello().warnings == ()
     checked.close()
     monkeypatch.setattr(peers, "_TABLES", ())
     session = board.open(gdb_port=0)
     hello = session.hello()
     where = "every user of this machine can reach %s" % hello.gdb_server
-    assert hello.gdb_server.startswith("localhost:") and hello.warning.endswith(where)
+    (warning,) = hello.warnings
+    assert hello.gdb_server.startswith("localhost:") and warning.endswith(where)
     with socket.socket() as ours:
         connection = TargetConnection("core", "title", None, [], Client(LineStream(ours, ours), hello))
-        assert connection.greeting() == ["note: " + hello.warning]
+        assert connection.greeting() == ["note: " + warning]
     session.close()
 
 
