@@ -23,6 +23,7 @@ BAD = {
     "computes for ever": ("\nwhile True: pass", "SIGXCPU"),
     "waits for ever": ("import time; time.sleep(1000)", "SIGALRM"),
     "ends the process": ("import os; os._exit(3)", "FAILED"),
+    "fails once": ("import sys\nif not hasattr(sys, 'once'): sys.once = 1; raise ValueError('why')", "ValueError: why"),
 }
 
 # Fails from 7 on, so 7 is the simplest case that fails.
