@@ -61,6 +61,9 @@ def _files_of(path: str) -> List[str]:
     # What a snapshot is made of; one that cannot be read is left but for what was found of it.
     try:
         folder = Folder(path)
+    except SnapshotError:
+        return []
+    try:
         read_folder(folder)
     except SnapshotError:
         pass

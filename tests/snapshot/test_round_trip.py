@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Dict, Tuple
@@ -139,10 +140,13 @@ def test_words_of_events_send_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert capture.sources[0].marks == ((1, "exec ?[2J?main?"),)
 
 
-def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_file_in_the_way_is_named(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
-    with pytest.raises(SnapshotError, match="out: File exists"):
-        write_snapshot(one_source(), str(tmp_path / "out"))
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("out", "fifo", "out/inner"):
+        with pytest.raises(SnapshotError, match="(out|fifo): File exists"):
+            write_snapshot(one_source(), str(tmp_path / name), replace)
 
 
 def test_memory_that_the_program_changed_is_marked_and_wins() -> None:
