@@ -55,6 +55,7 @@ class Extents:
         :raises CommandError: There is no such place.
         """
         try:
+            _parse(text)
             rest, found = gdb.decode_line(text)
         except gdb.error as error:
             raise CommandError(str(error).rstrip("."))
@@ -177,6 +178,20 @@ def completions(text: str, command: str = "break") -> List[str]:
     except gdb.error:
         return []
     return [line[len(prefix) :] for line in lines if line.startswith(prefix)]
+
+
+def _parse(text: str) -> None:
+    """Have a command of GDB's parse what ``gdb.decode_line`` must not fail at.
+
+    An address or a quote that it cannot parse raises through Python's own frames there, and GDB crashes soon after
+    (GDB 13.1, python/python.c, gdbpy_decode_line: string_to_location_spec_basic is outside its try).
+
+    :raises gdb.error: It cannot be parsed.
+    """
+    if text.startswith("*"):
+        gdb.execute("info symbol " + text[1:], False, True)
+    elif "'" in text or '"' in text:
+        gdb.execute("info scope " + text, False, True)
 
 
 def _some(text: str, found: List[_Found]) -> List[_Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -137,6 +138,20 @@ def test_what_is_not_there() -> None:
         "etm filter include needs a location",
     ]
     assert "99999" in output
+
+
+@pytest.mark.parametrize("text", ["*nosuch", "*(leaf", "*0x20 0", "*1/0", "*$nosuch", "*", "'leaf", '"steps.c', "x:'y"])
+def test_what_cannot_be_parsed_does_not_crash_gdb(text: str) -> None:
+    """Of gdb.decode_line alone GDB 13 crashes: by what Python frees."""
+    output = run_gdb(["file %s" % elf("steps"), "etm filter include %s" % text, "python import argparse", "echo alive"])
+    assert output.endswith("\nalive") and output.count("\n") == 1, output
+
+
+def test_quoted_locations() -> None:
+    ask = ["etm filter include %s" % text for text in ("'leaf'", "'steps.c':leaf", '"steps.c":35')]
+    plain = ["etm filter include %s" % text for text in ("leaf", "steps.c:leaf", "steps.c:35")]
+    quoted, expected = (run_gdb(["file %s" % elf("steps"), *each, "etm filter list"]) for each in (ask, plain))
+    assert re.findall("0x[0-9a-f]+", quoted) == re.findall("0x[0-9a-f]+", expected) != []
 
 
 def test_completion_is_that_of_break() -> None:
