@@ -121,8 +121,8 @@ SETTINGS: Tuple[Setting, ...] = (
     Setting(
         HISTORY_LIMIT,
         "how much the one history of a connection holds",
-        "instructions, the size of their trace, or both; unlimited: all.  When there is more, the oldest captures are\n"
-        "left out, and the instructions numbered anew.",
+        "instructions, the size of their trace, or both; unlimited: all.  To the size of each capture's trace 64 KiB\n"
+        "are added.  When there is more, the oldest captures are left out, and the instructions numbered anew.",
         DEFAULT_LIMIT,
         ("unlimited",),
         _check_limit,

@@ -16,6 +16,8 @@ _Found = TypeVar("_Found")
 
 _LINE = re.compile(r"(?:.*:)?\s*[+-]?\d+\Z")
 _LINES = re.compile(r"((?:.*:)?)(\d+)-(\d+)\Z")
+# Before what ``break`` takes after a location, and for another kind of location, ``gdb.decode_line`` asserts.
+_NO_LINESPEC = re.compile(r"\s*(?:,|-probe|-force-condition|(?:if|task|thread|inferior)\s)")
 _INSTRUCTION = 2  # bytes, of the smallest
 _LARGEST = 1 << 20  # bytes from a function's first part to its last that are looked through
 
@@ -187,7 +189,10 @@ def _parse(text: str) -> None:
     (GDB 13.1, python/python.c, gdbpy_decode_line: string_to_location_spec_basic is outside its try).
 
     :raises gdb.error: It cannot be parsed.
+    :raises CommandError: There is no location.
     """
+    if _NO_LINESPEC.match(text):
+        raise CommandError('"%s" is no location' % text)
     if text.startswith("*"):
         gdb.execute("info symbol " + text[1:], False, True)
     elif "'" in text or '"' in text:

@@ -24,15 +24,17 @@ DEFAULT_LIMIT = "20,000,000 64MiB"
 _LIMIT = re.compile(r"(?=\S)([1-9][0-9,]*)?(?: ?\b([1-9][0-9,]*) ?MiB)?", re.IGNORECASE)
 _MOVED = "the debugger moved the core"
 _NOTHING = "capture %d holds no trace of it"
-# This part of the most instructions is kept when there are more.
+# This part of the most is kept when there is more.
 _KEPT = 0.75
+# Bytes that a capture takes beside its buffer, in GDB and beside it: also the shortest, of a single step.
+_BESIDE = 64 << 10
 
 
 class Limit(NamedTuple):
     """The most that joined captures hold."""
 
     instructions: int
-    # Of their buffers.
+    # Bytes of their buffers and of what each takes besides.
     size: int
 
 
@@ -70,10 +72,12 @@ class JoinedCaptures:
         for old in self.records[: 1 - KEPT]:
             old.forget_memory(with_begin=old is not self.records[0])
         self.records.append(record)
-        sizes = [len(one.capture.buffer) for one in self.records]
-        excess = 0
-        while sum(sizes[excess:]) > limit.size and excess < len(sizes) - 1:
-            excess += 1
+        sizes = [len(one.capture.buffer) + _BESIDE for one in self.records]
+        rest, excess = sum(sizes), 0
+        if rest > limit.size:
+            while rest > limit.size * _KEPT and excess < len(sizes) - 1:
+                rest -= sizes[excess]
+                excess += 1
         self._drop(excess)
 
     def _drop(self, count: int) -> None:

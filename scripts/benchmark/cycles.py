@@ -3,7 +3,8 @@
 The board is the simulated m33.
 
 A cycle is: continue to a breakpoint, show the history, step back, and come back to the halt.  The resident memory
-of both processes is printed every few cycles, in MiB; after the first time it should no longer grow.
+of both processes is printed every few cycles, in MiB.  With "--history-limit 1" one capture is kept, and after the
+first time it should no longer grow; without, it grows by what is kept of each halt, until there is no more to be kept.
 """
 
 import argparse
@@ -46,6 +47,7 @@ def main():
     parser = argparse.ArgumentParser(prog="bench cycles", description=__doc__)
     parser.add_argument("--cycles", type=int, default=500, metavar="N")
     parser.add_argument("--every", type=int, default=50, metavar="N", help="cycles between two rows")
+    parser.add_argument("--history-limit", metavar="LIMIT", help='as in "set etm history-limit"')
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         elf = write_forever(Path(folder) / "forever.elf")
@@ -57,6 +59,7 @@ def main():
             "etm connect board:m33 --elf %s" % elf,
             "etm start",
             "break *%#x" % FOREVER_TICK,
+            *(["set etm history-limit %s" % arguments.history_limit] if arguments.history_limit else []),
             "source %s" % program,
         ):
             line += ["-ex", command]

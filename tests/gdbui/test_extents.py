@@ -147,6 +147,14 @@ def test_what_cannot_be_parsed_does_not_crash_gdb(text: str) -> None:
     assert output.endswith("\nalive") and output.count("\n") == 1, output
 
 
+@pytest.mark.parametrize("text", [", leaf", "if 1", "task 1", "thread 1", "-probe x", "-force-condition"])
+def test_what_is_no_location_does_not_crash_gdb(text: str) -> None:
+    """GDB 13 ends by assertions in linespec.c."""
+    script = "python from gdb_etm.gdbui.start import _session as s; s.places.code(%r)" % text
+    output = run_gdb(["file %s" % elf("steps"), script, "echo alive"])
+    assert '"%s" is no location' % text in output and output.endswith("\nalive"), output
+
+
 def test_quoted_locations() -> None:
     ask = ["etm filter include %s" % text for text in ("'leaf'", "'steps.c':leaf", '"steps.c":35')]
     plain = ["etm filter include %s" % text for text in ("leaf", "steps.c:leaf", "steps.c:35")]
