@@ -160,7 +160,7 @@ def _modifiers(command: Command, rest: List[str]) -> str:
 
 def _names_option(command: Command, text: str) -> bool:
     # In an expression "-" and "--" are operators.
-    name = text.split(None, 1)[0].partition("=")[0] if text else ""
+    name = (text.split(None, 1) or [""])[0].partition("=")[0]
     return any(argument.name == name for argument in command.arguments if argument.is_option)
 
 

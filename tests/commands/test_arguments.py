@@ -10,7 +10,7 @@ from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
 from gdb_etm.commands.options import DATA_RANGE, EXCLUDE, INCLUDE, START_AT, STOP_AT
-from gdb_etm.commands.parse import choice, complete, flag, parse, split
+from gdb_etm.commands.parse import choice, complete, flag, parse, split, words_of
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
@@ -67,6 +67,15 @@ def test_wrong_arguments(text: str, message: str) -> None:
         parse(COMMAND, split(text))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["''", "' '", "' ' ' '", "'\t' x", "/ ' '", "-- ' '", "x ' ' ''"])
+def test_words_of_nothing_are_words(text: str) -> None:
+    for command in COMMANDS:
+        try:
+            assert parse(command, words_of(command, text)) is not None
+        except CommandError as error:
+            assert str(error)
 
 
 def test_one_argument_too_many_shows_the_usage() -> None:
