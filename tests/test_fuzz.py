@@ -60,11 +60,11 @@ def test_what_goes_wrong_is_told_and_kept(body: str, told: str, tmp_path: Path) 
 
 # Three cases of each; whole sessions of GDB are long, and tests/gdbui/test_attacks.py has more of them.
 MODULES = [path.stem for path in sorted((ROOT / "scripts" / "fuzzing").glob("checks_*.py"))]
-CASES = {"checks_sessions": 1}
+CASES = {"checks_sessions": 1, "checks_commands": 1}
 
 
 @pytest.mark.parametrize(
-    "module", [pytest.param(name, marks=pytest.mark.gdb) if name == "checks_sessions" else name for name in MODULES]
+    "module", [pytest.param(name, marks=pytest.mark.gdb) if name in CASES else name for name in MODULES]
 )
 def test_every_check_runs(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.gdbui.attacks import check_probe_fault, check_signal
+from tests.gdbui.command_lines import check_command_lines
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,8 @@ def test_a_probe_that_fails(board: str, fault: str, after: int, in_drain: bool) 
 )
 def test_a_signal(phase: str, name: str, beside: bool, delay: float) -> None:
     check_signal(phase, name, beside, delay)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_command_lines(seed: int) -> None:
+    check_command_lines(seed)
