@@ -314,15 +314,16 @@ class DebugSession:
         :returns: Lines to print.
         """
         self._halted_by = halted_by
-        if self.connection is None or not self.connection.is_tracing:
+        connection = self.connection
+        if connection is None or not connection.is_tracing:
             return
-        if not self.connection.has_run():
+        if not connection.has_run():
             # GDB moved through the past; the core has not run.
             if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
                 self.captures[-1].anchored.end.stay(self)
             return
         self._anchors.on_halt()
-        self.connection.expect_trace()
+        connection.expect_trace()
         self._undrained = True
         due, self._due = self._due, None
         if self.settings.get("drain") == "lazy" and due is None:
@@ -349,8 +350,10 @@ class DebugSession:
         self.background.stop()
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
-            self._anchors.on_resume(self.connection.is_tracing, self.images() if with_memory else None)
-            if not self.connection.is_tracing:
+            is_tracing = self.connection.is_tracing
+            # It asks GDB for the registers, and may find that the connection is lost.
+            self._anchors.on_resume(is_tracing, self.images() if with_memory else None)
+            if not is_tracing:
                 self._unseen = _TRACING_WAS_OFF
         self._leave()
 

@@ -143,7 +143,8 @@ def check_signal(phase: str, name: str, beside: bool, delay: float) -> None:
         ("decode", "etm history -2"),
         ("reverse", "reverse-stepi"),
         ("reverse", "reverse-continue"),
-        ("reverse", "continue"),
+        # Without a history this is no past: the program would run for ever.
+        ("reverse", 'python import gdb_etm; gdb_etm.current().captures and gdb.execute("continue")'),
         ("save", "etm save saved"),
         ("disconnect", "etm disconnect"),
     ]
