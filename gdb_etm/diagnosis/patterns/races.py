@@ -57,8 +57,9 @@ class Races:
                 found = self.lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
                 if found is not None:
                     lost[self._scene.index.address(touch.number)] = found
-        # Of several nobody knows which one matters.
-        return list(lost.values())[0] if len(lost) == 1 else None
+        # Of several functions nobody knows whose matters.
+        functions = {self._scene.names.function(address) for address in lost}
+        return max(lost.values(), key=lambda one: one.number) if len(functions) == 1 else None
 
     def lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         """Find the update that a store loses.

@@ -136,6 +136,9 @@ class Stacks:
         maker, user = self._scene.activation(root.number), self._scene.activation(number)
         if maker is None or user is None or maker.function is None or maker.last >= number:
             return None
+        # What switches threads reads and writes their stacks.
+        if maker.frame.is_handling or user.frame.is_handling:
+            return None
         if any(one is maker for one, _ in self.active(number)):
             return None
         accessed = accessed_at(node.maker)
