@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
+import termios
 import time
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +49,10 @@ class Terminal:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         os.close(self._master)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give it a size."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("4H", lines, columns, 0, 0))
 
     def type(self, text: str) -> None:
         """Press keys: a line ends in a newline, Ctrl-C is ``"\\x03"``."""

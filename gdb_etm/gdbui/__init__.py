@@ -2,7 +2,7 @@
 
 - ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.  ``command_line.py``: whether GDB begins quietly.
 - ``adapter.py``: declared commands and settings as GDB's own; ``debug_adapter.py``: requests of a debug adapter;
-  ``styles.py``: GDB's styles.
+  ``styles.py``: GDB's styles; ``window.py``: the TUI window.
 - ``events.py``: GDB's events, passed on to the session; ``interrupts.py``: Ctrl-C in the midst of them.
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what
   runs and halts the core for scripts.

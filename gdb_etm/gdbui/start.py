@@ -18,6 +18,7 @@ from gdb_etm.gdbui.events import GdbEvents
 from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
 from gdb_etm.gdbui.reverse import GdbReverse
 from gdb_etm.gdbui.unwinder import register as register_unwinder
+from gdb_etm.gdbui.window import register as register_window
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
 
@@ -42,6 +43,7 @@ def start() -> DebugSession:
     CallsFunction(session)
     register_unwinder(debugger)
     GdbEvents(session, debugger, places).connect()
+    register_window(session)
     debug_adapter.extend()
     _session = session
     return session

@@ -20,7 +20,8 @@ Commands and the Python interface are two ways to the same things here; neither 
   ``recovered.py``: the recovery of its registers and memory, from what ``recovery_inputs.py`` finds; ``past.py`` makes
   both for a history and keeps them; ``background.py`` works on while the prompt is free.
 - ``listing.py``: the rows of instruction and function listings; ``inlined.py``: functions inlined into others;
-  ``threads.py``: threads by name, for which ``kernels.py`` reads control blocks.
+  ``folding.py``: lines around a place, with calls folded; ``threads.py``: threads by name, for which ``kernels.py``
+  reads control blocks.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and

@@ -152,6 +152,11 @@ class DebugSession:
             raise CommandError('not connected to a trace unit. Try "etm connect"')
         return self.connection
 
+    @property
+    def is_undrained(self) -> bool:
+        """Whether the trace of the last run is still in the buffer."""
+        return self._undrained
+
     def look(self) -> CaptureRecord:
         """Give the current capture, drained before if necessary.
 

@@ -72,6 +72,17 @@ class EventRow(NamedTuple):
     words: str = ""
 
 
+class FoldRow(NamedTuple):
+    """Instructions of a call, or of an exception's handler, as one line."""
+
+    # Of the first instruction.
+    number: int
+    # Such as ``"crc16"``.
+    name: str
+    # How many instructions, and what more is to be told.
+    text: str
+
+
 class NoteRow(NamedTuple):
     """A line between instructions, such as ``"halt in put (breakpoint 1)"``."""
 
@@ -79,7 +90,15 @@ class NoteRow(NamedTuple):
 
 
 # A BufferEnd says that the history begins here.
-Row = Union[InstructionRow, SourceRow, EventRow, NoteRow, BufferEnd]
+Row = Union[InstructionRow, SourceRow, EventRow, FoldRow, NoteRow, BufferEnd]
+
+
+class ListedLine(NamedTuple):
+    """A line of a listing."""
+
+    text: str
+    # What is on it: an instruction, or what is between two.
+    row: Row
 
 
 def instruction_lines(rows: Iterable[Row], cursor: Optional[int] = None) -> Iterator[str]:
@@ -87,29 +106,28 @@ def instruction_lines(rows: Iterable[Row], cursor: Optional[int] = None) -> Iter
 
     :param cursor: The number of the instruction to mark; None where none of the listing is.
     """
+    return (line.text for line in listed_lines(rows, cursor))
+
+
+def listed_lines(rows: Iterable[Row], cursor: Optional[int] = None) -> Iterator[ListedLine]:
+    """Write the same, each line with its row."""
     kept = list(rows)
     columns = _Columns(kept)
     # With a mark all other lines are as far to the right.
     margin = NO_CURSOR if cursor is not None else ""
     for are_gaps, group in groupby(kept, key=_is_gap):
+        alike = list(group)
         if are_gaps:
-            gaps = (row.event for row in group if isinstance(row, EventRow) and isinstance(row.event, Gap))
-            yield from (margin + line for line in gap_lines(gaps))
+            gaps = (row.event for row in alike if isinstance(row, EventRow) and isinstance(row.event, Gap))
+            yield from (ListedLine(margin + line, alike[0]) for line in gap_lines(gaps))
             continue
-        for row in group:
+        for row in alike:
             if isinstance(row, InstructionRow):
-                yield (CURSOR if row.number == cursor else margin) + columns.instruction(row)
+                yield ListedLine((CURSOR if row.number == cursor else margin) + columns.instruction(row), row)
                 if row.transfers:
-                    yield from (margin + line for line in columns.transfers(row.transfers))
-            elif isinstance(row, SourceRow):
-                yield margin + columns.source(row)
-            elif isinstance(row, BufferEnd):
-                yield margin + end_text(row)
-            elif isinstance(row, NoteRow):
-                yield "%s[%s]" % (margin, row.text)
+                    yield from (ListedLine(margin + line, row) for line in columns.transfers(row.transfers))
             else:
-                yield from (margin + line for line in columns.event(row))
-                yield from (margin + line for line in columns.transfers(row.transfers))
+                yield from (ListedLine(margin + line, row) for line in columns.other(row))
 
 
 def _is_gap(row: Row) -> bool:
@@ -125,9 +143,10 @@ class _Columns:
 
     def __init__(self, rows: List[Row]) -> None:
         shown = [row for row in rows if isinstance(row, InstructionRow)]
+        numbers = [row.number for row in rows if isinstance(row, (InstructionRow, FoldRow))]
         # Programs loop: few cells make many rows.
         cells = {row[1:6] for row in shown}
-        self._number = max((len(str(row.number)) for row in shown), default=1)
+        self._number = max(map(len, map(str, numbers)), default=1)
         self._middle = max((len(_middle(*one[:3])) for one in cells), default=0)
         self._mnemonic = max((len(text.partition("\t")[0]) for _, _, _, text, _ in cells), default=0)
         self._texts: Dict[_Cells, str] = {one: self._text(*one) for one in cells}
@@ -149,10 +168,18 @@ class _Columns:
         line = _middle(address, symbol, code).ljust(self._middle) + "   " + word.ljust(self._mnemonic)
         return (line + "  " + operands.replace("\t", " ")).rstrip()
 
-    def source(self, row: SourceRow) -> str:
-        return ("%s   %s" % (row.where.ljust(self._source), row.text or "")).rstrip()
+    def other(self, row: Union[SourceRow, EventRow, FoldRow, NoteRow, BufferEnd]) -> List[str]:
+        if isinstance(row, SourceRow):
+            return [("%s   %s" % (row.where.ljust(self._source), row.text or "")).rstrip()]
+        if isinstance(row, BufferEnd):
+            return [end_text(row)]
+        if isinstance(row, NoteRow):
+            return ["[%s]" % row.text]
+        if isinstance(row, FoldRow):
+            return ["%s + %s   %s" % (str(row.number).ljust(self._number), row.name, row.text)]
+        return [*self._event(row), *self.transfers(row.transfers)]
 
-    def event(self, row: EventRow) -> List[str]:
+    def _event(self, row: EventRow) -> List[str]:
         lines = event_text(row.event, row.words) if row.event is not None else []
         time = ", ".join(cell for cell in time_cells(row.time) if cell)
         if not time:
