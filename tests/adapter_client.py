@@ -14,6 +14,8 @@ import subprocess
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Type
 
+import pytest
+
 from tests.gdb_session import ROOT, SCRIPT, gdb_program
 
 # The longest wait for one message, so that a test ends.
@@ -23,6 +25,16 @@ Message = Dict[str, Any]
 
 class Refused(Exception):
     """A request that GDB answered with a failure, and its message."""
+
+
+def require_adapter() -> None:
+    """Skip the test on a GDB that cannot be a debug adapter."""
+    ask = "python import importlib.util as u; print('adapter:', gdb.VERSION, u.find_spec('gdb.dap') is not None)"
+    line = [gdb_program(), "-nx", "-q", "-batch", "-ex", ask]
+    told = subprocess.run(line, stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    version, is_one = told.split("adapter: ")[1].split()[:2]
+    if is_one == "False":
+        pytest.skip("GDB %s is no debug adapter; GDB 14 was the first" % version)
 
 
 class AdapterClient:
@@ -93,6 +105,10 @@ class AdapterClient:
     def event(self, name: str) -> Message:
         """Return the body of an event; wait if it has not come."""
         return dict(self._take("event", "event", name).get("body", {}))
+
+    def forget(self) -> None:
+        """Drop what has come and nobody has asked for."""
+        self._waiting.clear()
 
     def go(self, command: str, **arguments: object) -> Message:
         """Send a request that moves the program; return the next stop."""

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Dict, Iterator, List
 
 import pytest
 
-from tests.adapter_client import AdapterClient, Message, Refused
-from tests.gdb_session import ROOT, SCRIPT, gdb_program
+from tests.adapter_client import AdapterClient, Message, Refused, require_adapter
+from tests.gdb_session import ROOT, SCRIPT
 from tests.gdbui.test_board import CONNECT, ELF, run, truth
 
 _BLOCKS = re.compile(r"^```\n(source /PATH/TO/gdb_etm\n.*?)^```\n\n```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,12 +23,7 @@ _BLOCKS = re.compile(r"^```\n(source /PATH/TO/gdb_etm\n.*?)^```\n\n```json\n(.*?
 @pytest.fixture(scope="module", autouse=True)
 def adapter() -> None:
     """Skip on a GDB that cannot be a debug adapter."""
-    ask = "python import importlib.util as u; print('adapter:', gdb.VERSION, u.find_spec('gdb.dap') is not None)"
-    line = [gdb_program(), "-nx", "-q", "-batch", "-ex", ask]
-    told = subprocess.run(line, stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
-    version, is_one = told.split("adapter: ")[1].split()[:2]
-    if is_one == "False":
-        pytest.skip("GDB %s is no debug adapter; GDB 14 was the first" % version)
+    require_adapter()
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ Single steps are held against the board's truth.  Ref: Debugging with GDB, 27.13
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -42,10 +43,7 @@ class Mi:
 
     def ask(self, command: str) -> str:
         """Send a command and give its result record, without the number."""
-        self._sent += 1
-        assert self._gdb.stdin is not None
-        self._gdb.stdin.write("%d%s\n" % (self._sent, command))
-        self._gdb.stdin.flush()
+        self._send(command)
         return next(line.partition("^")[2] for line in self._lines() if line.startswith("%d^" % self._sent))
 
     def type(self, line: str) -> None:
@@ -56,6 +54,27 @@ class Mi:
         """Send a moving command; return the stop's reason, address and function."""
         assert self.ask(command).startswith("running")
         return list(next(found for found in map(_STOPPED.match, self._lines()) if found is not None).groups(""))
+
+    def _send(self, command: str) -> None:
+        self._sent += 1
+        assert self._gdb.stdin is not None
+        self._gdb.stdin.write("%d%s\n" % (self._sent, command))
+        self._gdb.stdin.flush()
+
+    def move(self, command: str) -> None:
+        """Send a command that may move, and may be refused."""
+        if self.ask(command).startswith("running"):
+            next(line for line in self._lines() if line.startswith("*stopped"))
+
+    def say(self, line: str) -> str:
+        """Type a line at the console; give what is printed."""
+        self._send('-interpreter-exec console "%s"' % line)
+        said = ""
+        for answer in self._lines():
+            if answer.startswith("%d^" % self._sent):
+                break
+            said += str(json.loads(answer[1:])) if answer.startswith('~"') else ""
+        return said
 
     def _lines(self) -> Iterator[str]:
         assert self._gdb.stdout is not None
