@@ -48,7 +48,7 @@ def jump(session: DebugSession, mover: ReverseExecution, walked: Walk) -> Iterat
     elif _in_the_past(session):
         mover.jump("end", True)
     else:
-        mover.execute("frame")
+        mover.execute("frame 0")
     yield walked.number_text()
 
 

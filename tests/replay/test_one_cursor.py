@@ -105,6 +105,21 @@ def test_the_live_end_is_where_forward_commands_stop() -> None:
     assert output.count("after instruction ") == 2 and "\n* 1 " in output and "\n  1 " not in output
 
 
+def test_a_move_selects_the_newest_frame() -> None:
+    output = run(
+        [CONNECT, "etm start", "continue", "frame 1", "etm live", "frame 1", "etm goto -1", "up", "etm goto -1"]
+    )
+    moved = [line for line in output.splitlines() if line.startswith(("#", "0x"))]
+    assert [line.split(" (")[0] for line in moved] == [
+        "#1  <signal handler called>",
+        "#0  HardFault_Handler",
+        "#1  <signal handler called>",
+        "0x00000304 in dispatch",
+        "#1  0x000000da in main",
+        "0x00000304 in dispatch",
+    ]
+
+
 def test_an_ide_hears_of_each_move() -> None:
     with Mi() as mi:
         mi.type("source %s" % SCRIPT)
