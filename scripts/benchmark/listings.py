@@ -27,10 +27,9 @@ def measured(name, function):
 def command(session, line):
     """Run a command; give the number of its lines."""
     from gdb_etm.commands.parse import parse, words_of
-    from gdb_etm.commands.registry import COMMANDS
 
     name, _, rest = line.partition(" ")
-    found = next(one for one in COMMANDS if one.name == name)
+    found = next(one for one in import_commands() if one.name == name)
     return sum(1 for _ in found.run(session, parse(found, words_of(found, rest))))
 
 
@@ -83,6 +82,13 @@ def measure_halts(capture, instructions):
     measured("functions -3", lambda: command(session, "functions -3"))
 
 
+def import_commands():
+    """Import what a debugger has imported when it takes a command."""
+    from gdb_etm.commands import registry
+
+    return registry.COMMANDS
+
+
 def main():
     """Read the arguments and measure."""
     parser = argparse.ArgumentParser(prog="bench listings", description=__doc__)
@@ -91,6 +97,7 @@ def main():
     arguments = parser.parse_args()
     from gdb_etm.snapshot.reader import read_snapshot
 
+    import_commands()
     (capture,) = [one for one in read_snapshot(arguments.looping) if one.sources]
     ends = ("history -3", "functions -3")
     measure_listings(capture, "one stream", ends)
