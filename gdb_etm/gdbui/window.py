@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Optional, Set, Tuple
 
 import gdb
 
-from gdb_etm.errors import EtmError
+from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.captures import Decoded
@@ -111,7 +111,7 @@ class HistoryWindow:
     def _texts(self) -> Iterator[str]:
         session = self._session
         if session.is_undrained and session.settings.get("drain") == "lazy":
-            raise EtmError('the trace is still in the buffer; "etm history" reads it')
+            raise CommandError('the trace is still in the buffer; "etm history" reads it')
         decoded = session.shown()
         here = position(session, decoded)
         if self._shown != (decoded, here):
@@ -139,6 +139,8 @@ class HistoryWindow:
         height = self._window.height
         wanted = Around(here, number, height + abs(more), frozenset(self._opened))
         lines = lines_around(self._session.debugger, decoded, wanted)
+        if not lines:
+            raise CommandError("the history holds no instructions")
         numbers = [_number(line) for line in lines]
         # The end of the history has no line of its own.
         at = next((index for index, one in enumerate(numbers) if one >= number), len(lines) - 1)
