@@ -88,9 +88,12 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
     # The way on which the value stays the same says most.
     own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
+    if not own and slice_.nodes:
+        # The way goes on and on, such as a counter's.
+        own = [End(_last_same(scene, slice_), "is computed again and again")]
     if verdict is None and own:
-        verdict = _origin(scene, site, slice_, own[0])
-    chain = tuple(slice_.path(own[0].node)) if own else tuple(slice_.nodes[:1])
+        verdict = _origin(scene, slice_, own[0])
+    chain = tuple(slice_.path(own[0].node)) if own else ()
     return Diagnosis(site, chain, verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
 
 
@@ -125,7 +128,19 @@ def _is_same(scene: Scene, path: Sequence[Node]) -> bool:
     return len(values) == 1 and None not in values
 
 
-def _origin(scene: Scene, site: Site, slice_: Slice, end: End) -> Optional[Suspicion]:
+def _last_same(scene: Scene, slice_: Slice) -> Node:
+    # The last on the first way that the value comes unchanged.
+    node = slice_.nodes[0]
+    while True:
+        value = scene.value(node.place).value
+        following = [one for one in slice_.nodes if one.parent == node.at and not one.is_address]
+        same = [one for one in following if value is not None and scene.value(one.place).value == value]
+        if not same:
+            return node
+        node = same[0]
+
+
+def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     # Where the bad value was made, as it is; of a constant the newest store on the way to it.
     path = slice_.path(end.node)
     wanted = scene.value(path[0].place).value

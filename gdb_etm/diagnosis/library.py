@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _COPIES = re.compile(
-    r"(__aeabi_)?mem(cpy|move|set|clr|cmp|chr)\w*|str(n?cpy|n?cat|lcpy|lcat|n?cmp|n?len|n?dup|chr|rchr|str|tok\w*|to\w+)"
+    r"(__aeabi_)?mem(cpy|move|set|clr|cmp|chr)\w*"
+    r"|str(n?cpy|n?cat|lcpy|lcat|n?cmp|n?len|n?dup|chr|rchr|str|tok\w*|to\w+)"
     r"|stpn?cpy|_?v?(s|sn|f|a|as)?i?printf(_r)?|_printf_\w+|__s(print|sprint)\w*|_?v?(s|f)?i?scanf(_r)?|qsort|bsearch"
     r"|_?(malloc|calloc|realloc|free)(_r)?|_Zn[aw]\w+|_Zd[al]\w+|_ZNK?St\w+|_ZSt\w+|_ZN?9__gnu\w+"
 )

@@ -134,8 +134,10 @@ def _target(scene: Scene, number: int, last: Optional[Template], address: int) -
     if len(maker.sources) == 1:
         value = scene.value(maker.sources[0]).value
     if value is not None and value >= _EXC_RETURN and address & ~1 != value & ~1:
-        # The return from an exception: what was popped is bad, not EXC_RETURN.
-        return _popped(scene, number, address)
+        # The return from an exception: what was popped is bad, unless it is EXC_RETURN.
+        popped = _popped(scene, number, address)
+        if popped:
+            return popped
     what = "the address that it returns to" if last.target == LR or SP in last.writes else "the address that it goes to"
     if value is not None and value >= _EXC_RETURN:
         return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)

@@ -13,7 +13,6 @@ from gdb_etm.diagnosis.site import Site
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
-from gdb_etm.recovery.values import Tier
 
 # Executions of the same instruction that are compared, at most.
 _LIKE = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.diagnosis.pointers import POINTERS, Pointers, Root, accessed_at
 from gdb_etm.diagnosis.scene import Activation, Area, Scene
@@ -15,6 +15,8 @@ from gdb_etm.recovery.values import Tier
 # A stack is not larger, in bytes.
 _LARGEST = 1 << 20
 Frames = List[Tuple[Activation, int]]
+# Bytes that an exception pushes, with floating-point registers and alignment (Armv8-M ARM, B3.19).
+_FRAME = 112
 # Instructions in which a function makes its frame.
 _PROLOGUE = 40
 # So many activations of one function above another are a recursion.
@@ -39,7 +41,8 @@ class Stacks:
             return None
         number = node.maker.number
         root = self._pointers.root(node.maker.address) if node.maker.address else None
-        if node.maker.kind is MakerKind.PUSHED or root is not None and root.is_stack:
+        is_stack = node.maker.kind is MakerKind.STORED and root is not None and root.is_stack
+        if node.maker.kind is MakerKind.PUSHED or is_stack:
             found = self.invaded(number, accessed.address)
             if found is not None:
                 return found
@@ -60,23 +63,14 @@ class Stacks:
             home = self._object(pointer - 4) if pointer is not None else None
             if pointer is None or home == victim or not 0 <= pointer - address < _LARGEST:
                 continue
-            limit = home.start if home is not None and home.start >= victim.end else victim.end
-            found = self._grown(active, number, "over %s" % victim.name, limit)
+            found = self._grown(active, number, "over %s" % victim.name)
             if found is not None:
                 return found
         return None
 
     def at_limit(self, site: Site) -> Optional[Suspicion]:
         """Name the function that has lowered SP below its limit."""
-        active = self.active(site.number)
-        names = [one.function.name for one, _ in active if one.function is not None]
-        if not active or active[0][0].function is None:
-            return None
-        name = active[0][0].function.name
-        text = "needs more stack than there is: SP goes below its limit"
-        if names.count(name) >= _DEEP:
-            text = "calls itself %d deep: SP goes below its limit" % names.count(name)
-        return Suspicion(SuspicionKind.STACK_OVERFLOW, active[0][0].first, text, Tier.ASSUMED)
+        return self._grown(self.active(site.number), site.number, "beyond its limit")
 
     def at_fault(self, site: Site) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
@@ -86,7 +80,7 @@ class Stacks:
                     continue
                 root = self._pointers.root([place])
                 if place.name == "sp" or root is not None and root.is_stack:
-                    return self._grown(self.active(site.number), site.number, "below RAM", bad.value + 4)
+                    return self._grown(self.active(site.number), site.number, "below RAM")
         return None
 
     def _object(self, address: int) -> Optional[Area]:
@@ -105,30 +99,54 @@ class Stacks:
         # The frames of a handler and of what it has interrupted may be on one stack, or on two.
         own = [(activation, number), *self._scene.callers(activation)]
         interrupted = self._scene.interrupted_frames(activation)
-        return [interrupted, own, own + interrupted] if interrupted else [own]
+        if not interrupted:
+            return [own]
+        inner, outer = self._scene.register(own[-1][0].first, "sp"), self._scene.register(interrupted[0][1], "sp")
+        is_one = inner is not None and outer is not None and 0 <= outer - inner <= _FRAME
+        return [own + interrupted] if is_one else [interrupted, own]
 
-    def _grown(self, active: Frames, number: int, where: str, limit: int) -> Optional[Suspicion]:
-        # The frame with which a stack has grown beyond the lowest address that belongs to it.
-        names = [one.function.name for one, _ in active if one.function is not None]
-        for one, _ in reversed(active):
-            entered = self._scene.register(one.first, "sp")
+    def _grown(self, active: Frames, number: int, where: str) -> Optional[Suspicion]:
+        # The function that takes most of a stack which has grown beyond its memory.
+        sizes: Dict[str, int] = {}
+        largest: Optional[Tuple[int, Activation]] = None
+        bottom = self._scene.register(number, "sp")
+        for one, _ in active:
+            top = self._scene.register(one.first, "sp")
             lowest = self._lowest(one, number)
-            if one.function is None or entered is None or lowest is None or lowest >= limit:
+            if one.function is None or top is None or lowest is None:
                 continue
-            name = one.function.name
-            deep = names.count(name)
-            if deep >= _DEEP:
-                text = "calls itself %d deep: the stack grows %s" % (deep, where)
-                return Suspicion(SuspicionKind.STACK_OVERFLOW, one.frame.called_at or one.first, text, Tier.ASSUMED)
-            text = "needs %d bytes of stack: it grows %s" % (entered - lowest, where)
-            return Suspicion(SuspicionKind.STACK_OVERFLOW, one.first, text, Tier.ASSUMED)
-        return None
+            sizes[one.function.name] = sizes.get(one.function.name, 0) + top - lowest
+            if largest is None or top - lowest > largest[0]:
+                largest = top - lowest, one
+        if largest is None or bottom is None:
+            return None
+        name = max(sizes, key=lambda one: sizes[one])
+        alike = [one for one, _ in active if one.function is not None and one.function.name == name]
+        if len(alike) >= _DEEP:
+            text = "calls itself %d deep: the stack grows %s" % (len(alike), where)
+            called = alike[0].frame.called_at
+            return Suspicion(SuspicionKind.STACK_OVERFLOW, called or alike[0].first, text, Tier.ASSUMED)
+        text = "needs %d bytes of stack, which grows %s" % (largest[0], where)
+        return Suspicion(SuspicionKind.STACK_OVERFLOW, self._lowers(largest[1], number), text, Tier.ASSUMED)
+
+    def _lowers(self, one: Activation, number: int) -> int:
+        # The instruction of a function that lowers SP most.
+        known = [(at, self._scene.register(at, "sp")) for at in self._prologue(one, number)]
+        steps = [
+            (before[1] - after[1], before[0])
+            for before, after in zip(known, known[1:])
+            if before[1] is not None and after[1] is not None
+        ]
+        return max(steps)[1] if steps else one.first
+
+    def _prologue(self, one: Activation, number: int) -> List[int]:
+        numbers = range(one.first, min(one.first + _PROLOGUE, number, one.last + 1) + 1)
+        return [at for at in numbers if at <= len(self._scene.history) and self._scene.activation(at) is one]
 
     def _lowest(self, one: Activation, number: int) -> Optional[int]:
         # The lowest SP of an activation's own so far.
-        numbers = range(one.first, min(one.first + _PROLOGUE, number, one.last + 1) + 1)
-        own = [at for at in numbers if at <= len(self._scene.history) and self._scene.activation(at) is one]
-        known = [value for value in (self._scene.register(at, "sp") for at in own) if value is not None]
+        values = [self._scene.register(at, "sp") for at in self._prologue(one, number)]
+        known = [value for value in values if value is not None]
         return min(known) if known else None
 
     def _stale(self, node: Node, root: Root) -> Optional[Suspicion]:

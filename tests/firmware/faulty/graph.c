@@ -56,7 +56,7 @@ static NOINLINE void large_graph(const struct style *style)
 {                                       /* CULPRIT */
     char rows[9][72];                   /* CULPRIT */
 
-    for (int level = 4; level >= -4; --level)
+    for (int level = 4; level >= -4; --level)  /* CULPRIT */
         draw_row(rows[4 - level], level, WIDTH);                        /* CULPRIT */
     for (unsigned i = 0; i < COUNT(rows); ++i)
         style->out(rows[i]);            /* FAULTS */

@@ -41,7 +41,7 @@ static NOINLINE void integrate(struct axis *axis, int32_t raw)
 {
     float rate = (float)(raw - axis->offset) * 0.0625f;         /* CULPRIT FAULTS */
 
-    axis->angle += (rate + axis->rate) * 0.0025f;       /* FAULTS */
+    axis->angle += (rate + axis->rate) * 0.0025f;       /* CULPRIT FAULTS */
     axis->rate = rate;
 }
 
