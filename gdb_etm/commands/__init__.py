@@ -4,7 +4,8 @@
 - ``registry.py``: all commands, their abbreviations and settings; ``guide.py``: the page of each; ``overview.py``:
   plain ``etm``.
 - One file a command, or a few that belong together: ``connect.py``, ``trace.py``, ``captures.py``, ``history.py``,
-  ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``filter.py``,
+  ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``fault.py``,
+  ``filter.py``,
   ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``.
 - ``options.py``: the options of ``etm start``, which ``etm plan`` and ``etm diff`` take as well.
 

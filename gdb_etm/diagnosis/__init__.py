@@ -1,7 +1,20 @@
-"""What went wrong at a fault.
+"""The diagnosis of a fault: back to the first mistake.
+
+A fault has a value with which an instruction could not go on.  What that value was made from is its backward slice
+(a dynamic slice: H. Agrawal, J. Horgan, 1990).  The slice is followed in the order of how much a step says of the
+value, and each step is shown to patterns of mistakes.  The first that cannot be right is the verdict; where there is
+none, the verdict is where the value was first.
+
+In the order in which they are used:
 
 - ``causes.py``: the fault status registers' bits in plain words.
 - ``status.py``: what those registers tell of the fault that was taken, and what they do not.
+- ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and
+  accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.
+- ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed.
+- ``slice.py``: the steps back from there; ``pointers.py``: where the pointer of an access was made.
+- ``patterns/``: mistakes, a file each; ``suspicion.py``: what they say.
+- ``diagnose.py``: all of it.
 
-Pure: no files, no clock, no thread.
+Values that are exact or assumed count, no others.  Pure: no files, no clock, no thread.
 """

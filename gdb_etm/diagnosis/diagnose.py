@@ -1,4 +1,4 @@
-"""The diagnosis: from where a program went wrong back to the first thing that is."""
+"""The diagnosis: from a fault back to the first mistake."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
-from gdb_etm.diagnosis.pointers import Pointers, initialises
+from gdb_etm.diagnosis.pointers import PointerRoots, initialises
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import Site, find_site
+from gdb_etm.diagnosis.site import FaultSite, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
@@ -40,7 +40,7 @@ class End(NamedTuple):
 class Diagnosis(NamedTuple):
     """Why a program went wrong."""
 
-    site: Site
+    site: FaultSite
     # The steps from the bad value back, nearest first; up to the verdict.
     chain: Tuple[Node, ...]
     # None where nothing on the way is known to be wrong.
@@ -61,7 +61,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         return None
     roots = [place for bad in site.bad for place in bad.places]
     slice_ = Slice(scene, roots)
-    pointers = Pointers(scene)
+    pointers = PointerRoots(scene)
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
     torn, alignment, races = Torn(scene), Alignment(scene, site), Races(scene)
     bounds = Bounds(scene, pointers, stacks)
@@ -105,7 +105,7 @@ def _end(scene: Scene, node: Node) -> str:
     return _ENDS[node.maker.kind]
 
 
-def floats_off(site: Site, registers: Mapping[str, int]) -> Optional[Suspicion]:
+def floats_off(site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
     """Name an instruction that uses the floating-point unit while it is off."""
     if not CFSR.get(registers.get("cfsr", 0), "NOCP") or site.address is None:
         return None

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from typing import Dict, List, NamedTuple, Sequence
 
 from gdb_etm.history.store import Span
-from gdb_etm.recovery.makers import Accessed
+from gdb_etm.recovery.makers import KnownAccess
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
 
@@ -36,7 +36,7 @@ class TraceIndex:
         self._recovery = recovery
         self._addresses = array("Q", [0])
         self._executions: Dict[int, "array[int]"] = {}
-        self._by_number: Dict[int, List[Accessed]] = {}
+        self._by_number: Dict[int, List[KnownAccess]] = {}
         self._by_word: Dict[int, List[Touch]] = {}
         self._is_read = False
         self._find_executions()
@@ -64,7 +64,7 @@ class TraceIndex:
         found = self._executions.get(address)
         return () if found is None else found[: bisect_left(found, before)]
 
-    def accesses(self, number: int) -> Sequence[Accessed]:
+    def accesses(self, number: int) -> Sequence[KnownAccess]:
         """List the accesses of an instruction whose addresses are exact or assumed."""
         self._read()
         return self._by_number.get(number, ())
@@ -93,7 +93,7 @@ class TraceIndex:
         for touches in self._by_word.values():
             touches.sort()
 
-    def _add(self, number: int, access: Accessed) -> None:
+    def _add(self, number: int, access: KnownAccess) -> None:
         if access.address is None or access.tier > Tier.ASSUMED:
             return
         self._by_number.setdefault(number, []).append(access)

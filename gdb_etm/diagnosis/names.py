@@ -99,7 +99,7 @@ class DebugNames:
         return min(count, _REGISTERS)
 
     def is_marker(self, address: int) -> bool:
-        """Check whether a linker script marks an address, such as the beginning of a section."""
+        """Check whether a linker script's symbol marks an address."""
         return address in self._markers
 
 

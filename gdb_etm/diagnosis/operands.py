@@ -56,7 +56,12 @@ def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[O
 
 
 def feeding(steps: Sequence[Step], end: int, slot: int) -> Tuple[str, ...]:
-    """List the registers that a slot was made from by the first so many steps; what was loaded is left out."""
+    """List the registers that a slot was computed from.
+
+    What was loaded is left out.
+
+    :param end: How many of the steps count.
+    """
     wanted = {slot}
     for op, outputs, inputs, _ in reversed(steps[:end]):
         if wanted.intersection(outputs):

@@ -6,8 +6,8 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator
-from gdb_etm.diagnosis.scene import Activation, Area, Scene
-from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 # Steps back to where a pointer was made, and instructions back in a loop, at most.
@@ -31,13 +31,13 @@ class Root(NamedTuple):
     # Whether it was made from SP.
     is_stack: bool
     # The allocation that it was returned by, if that is in the history.
-    allocation: Optional[Activation]
+    allocation: Optional[ActivationSpan]
     tier: Tier
     # The instructions that it came by, the newest first.
     trail: Tuple[int, ...]
 
 
-class Pointers:
+class PointerRoots:
     """Finds where pointers were made.
 
     :param scene: What is looked at.
@@ -48,7 +48,7 @@ class Pointers:
         self._roots: Dict[RegisterPlace, Optional[Root]] = {}
 
     def base(self, registers: Sequence[RegisterPlace]) -> Optional[RegisterPlace]:
-        """Choose the register of an address that holds a pointer, not an index."""
+        """Choose the register of an address that holds the pointer."""
         named = [one for one in registers if one.name in POINTERS]
         if named or len(registers) == 1:
             return (named or list(registers))[0]
@@ -113,9 +113,9 @@ class Pointers:
         source = maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
         return source is not None and self._scene.maker(source).kind is MakerKind.CONSTANT
 
-    def _allocation(self, place: Place, maker: Maker) -> Optional[Activation]:
+    def _allocation(self, place: Place, maker: Maker) -> Optional[ActivationSpan]:
         # The outermost function of an allocator that has returned a value.
-        found: Optional[Activation] = None
+        found: Optional[ActivationSpan] = None
         if not isinstance(place, RegisterPlace) or place.name != "r0":
             return None
         one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
@@ -153,7 +153,7 @@ def filled_by_library(scene: Scene, number: int) -> Optional[Sweep]:
 
 
 def initialises(scene: Scene, number: int) -> bool:
-    """Check whether a store is of a loop that fills a section before the program begins.
+    """Check whether a store is of a loop that initialises memory.
 
     Such a loop begins at a linker's marker and fills more than one object.
     """
@@ -173,7 +173,7 @@ def initialises(scene: Scene, number: int) -> bool:
 
 
 def sweep(scene: Scene, number: int) -> Optional[Sweep]:
-    """Find the stores of the same instruction that lead up to one, side by side.
+    """Find the stores of a loop that lead up to one.
 
     :param number: The store's.
     """
@@ -195,7 +195,7 @@ def sweep(scene: Scene, number: int) -> Optional[Sweep]:
     return Sweep(low, high, first, stores)
 
 
-def _store(scene: Scene, number: int) -> Optional[Accessed]:
+def _store(scene: Scene, number: int) -> Optional[KnownAccess]:
     stores = [one for one in scene.accesses(number) if one.store]
     return stores[0] if stores else None
 
@@ -207,5 +207,5 @@ def area_of(areas: Sequence[Area], address: int) -> Optional[Area]:
 
 
 def accessed_at(maker: Maker) -> Optional[MemoryPlace]:
-    """Give what a store or load accessed, if its address is exact or assumed."""
+    """Give what a store or load accessed, if that is known."""
     return maker.accessed if maker.tier <= Tier.ASSUMED else None

@@ -1,4 +1,4 @@
-"""What a diagnosis looks at: a history with its values, calls and memory."""
+"""The scene of a diagnosis: history, values, calls, names of memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gdb_etm.history.frames import Frame, Function
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.lift.template import Template, Templates
-from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.values import Tier, Value
@@ -58,7 +58,7 @@ class MemoryNames(Protocol):
         """
 
     def is_marker(self, address: int) -> bool:
-        """Check whether a linker script marks an address, such as the beginning of a section."""
+        """Check whether a linker script's symbol marks an address."""
 
     def function(self, address: int) -> str:
         """Name the function at an address; empty where unknown."""
@@ -70,7 +70,7 @@ class MemoryNames(Protocol):
         """Give the path of an instruction's source file; empty where unknown."""
 
 
-class Activation(NamedTuple):
+class ActivationSpan(NamedTuple):
     """One activation of a function."""
 
     # Numbers of its first and last instruction in the history.
@@ -86,12 +86,12 @@ class Activation(NamedTuple):
         return self.frame.function
 
 
-class Saved(NamedTuple):
+class SavedWord(NamedTuple):
     """A word of a frame that keeps a caller's register."""
 
     # Its number; 14 is the return address.
     register: int
-    activation: Activation
+    activation: ActivationSpan
 
 
 def _is_common(value: int, size: int) -> bool:
@@ -123,7 +123,7 @@ class Scene:
         self._sets: Dict[int, Dict[int, int]] = {}
         self._firsts: List[int] = []
         self._of_segment: List[int] = []
-        self._activations: List[Activation] = []
+        self._activations: List[ActivationSpan] = []
         self._find_activations()
 
     def _find_activations(self) -> None:
@@ -134,19 +134,19 @@ class Scene:
             at = known.setdefault(id(row.frame), len(self._activations))
             if at == len(self._activations):
                 whole = row.entered in (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
-                self._activations.append(Activation(row.first, last, whole, row.frame))
+                self._activations.append(ActivationSpan(row.first, last, whole, row.frame))
             self._activations[at] = self._activations[at]._replace(last=last)
             self._firsts.append(row.first)
             self._of_segment.append(at)
         self._by_frame = known
 
-    def activation(self, number: int) -> Optional[Activation]:
+    def activation(self, number: int) -> Optional[ActivationSpan]:
         """Give the activation that executed an instruction."""
         at = bisect_right(self._firsts, number) - 1
         return self._activations[self._of_segment[at]] if at >= 0 else None
 
-    def sets(self, activation: Activation) -> Mapping[int, int]:
-        """Give the slots that a function's own instructions set, each with the first that does."""
+    def sets(self, activation: ActivationSpan) -> Mapping[int, int]:
+        """Give the slots that a function sets, each with the first setter."""
         found = self._sets.get(activation.first)
         if found is None:
             found = self._sets[activation.first] = {}
@@ -156,8 +156,8 @@ class Scene:
                     found.setdefault(slot, number)
         return found
 
-    def callers(self, activation: Activation) -> Iterator[Tuple[Activation, int]]:
-        """Give the activations above one in its thread, each with the number of its call.
+    def callers(self, activation: ActivationSpan) -> Iterator[Tuple[ActivationSpan, int]]:
+        """Give the activations above one, each with its call's number.
 
         Those that the history does not show are left out.
         """
@@ -169,10 +169,10 @@ class Scene:
                 yield self._activations[at], called_at
             frame = up
 
-    def interrupted_frames(self, activation: Activation) -> List[Tuple[Activation, int]]:
-        """List the frames of the thread that a handler has interrupted; none outside of handlers."""
+    def interrupted_frames(self, activation: ActivationSpan) -> List[Tuple[ActivationSpan, int]]:
+        """List the frames of the thread that a handler has interrupted."""
         frame: Optional[Frame] = activation.frame if activation.frame.is_handling else None
-        found: List[Tuple[Activation, int]] = []
+        found: List[Tuple[ActivationSpan, int]] = []
         while frame is not None and frame.is_handling:
             if frame.is_exception and frame.up is not None and frame.called_at is not None:
                 at = self._by_frame.get(id(frame.up))
@@ -181,7 +181,7 @@ class Scene:
             frame = frame.up
         return found
 
-    def activations(self) -> Sequence[Activation]:
+    def activations(self) -> Sequence[ActivationSpan]:
         """List all activations in the order of their first instructions."""
         return self._activations
 
@@ -226,7 +226,7 @@ class Scene:
         self._values[place], self._makers[place] = value, maker
 
     def value(self, place: Place) -> Value:
-        """Give the value in a place; of memory at most a word, little-endian."""
+        """Give the value in a place, at most a word."""
         if place in self._values:
             return self._values[place]
         if isinstance(place, RegisterPlace):
@@ -244,19 +244,19 @@ class Scene:
         return value.value if value.tier <= Tier.ASSUMED else None
 
     def interrupted(self, number: int, name: str) -> Tuple[Value, Maker]:
-        """Give a register as an exception after an instruction has found it, and what put it there."""
+        """Give a register as an exception found it, and its maker."""
         origins = self.recovery.origins(number)
         if origins is None:
             return Value(None, Tier.UNKNOWN, "not worked out"), Maker(MakerKind.BEFORE, number)
         return origins.interrupted(number, name)
 
     def target(self, number: int) -> Optional[Maker]:
-        """Give what made the address that a branch went to; None of a direct one."""
+        """Give what made an indirect branch's target."""
         origins = self.recovery.origins(number)
         return None if origins is None else origins.target(number)
 
-    def accesses(self, number: int) -> Sequence[Accessed]:
-        """List the loads and stores of an instruction whose addresses are exact or assumed."""
+    def accesses(self, number: int) -> Sequence[KnownAccess]:
+        """List an instruction's loads and stores with known addresses."""
         return self.index.accesses(number)
 
     def address_of(self, number: int) -> Sequence[RegisterPlace]:
@@ -270,22 +270,22 @@ class Scene:
         return self._templates.at(one.address, one.isa)
 
     def template_at(self, address: int, number: int) -> Optional[Template]:
-        """Give the operations of the instruction at an address, in another one's instruction set."""
+        """Give the operations of the instruction at an address."""
         return self._templates.at(address, self.history.instruction(number).isa)
 
     def is_mapped(self, address: int) -> bool:
-        """Check whether memory is known at an address, or a device may be."""
+        """Check whether memory or a device may be at an address."""
         return self.is_device(address) or self.is_ram(address) or bool(self.history.program.read(address, 1))
 
     def is_device(self, address: int) -> bool:
-        """Check whether a device, or a register of the core, may be at an address."""
+        """Check whether a device's or core's register may be at an address."""
         return any(low <= address < high for low, high in _DEVICES)
 
     def is_ram(self, address: int) -> bool:
         """Check whether the program writes memory at an address."""
         return any(low <= address < high for low, high in self.recovery.rules.ram)
 
-    def cfa(self, activation: Activation, number: int) -> Optional[int]:
+    def cfa(self, activation: ActivationSpan, number: int) -> Optional[int]:
         """Give the canonical frame address of an activation.
 
         :param number: One of its instructions; registers are those before it.
@@ -298,8 +298,8 @@ class Scene:
         value = self.register(number, name)
         return (value + row.offset) & MASK if value is not None else None
 
-    def saved_at(self, number: int, address: int, size: int) -> Optional[Saved]:
-        """Find the saved register of an active frame that lies in a piece of memory.
+    def saved_at(self, number: int, address: int, size: int) -> Optional[SavedWord]:
+        """Find an active frame's saved register in a piece of memory.
 
         :param number: Of the instruction at which the frames are active.
         """
@@ -314,10 +314,10 @@ class Scene:
             for register, offset in row.saved.items():
                 place = (cfa + offset) & MASK
                 if place < address + size and address < place + _WORD:
-                    return Saved(register, one)
+                    return SavedWord(register, one)
         return None
 
-    def locals(self, activation: Activation, number: int) -> Sequence[Area]:
+    def locals(self, activation: ActivationSpan, number: int) -> Sequence[Area]:
         """List the variables in an activation's frame."""
         cfa = self.cfa(activation, number)
         return () if cfa is None else self.names.locals(self.index.address(number), cfa)
@@ -359,7 +359,7 @@ class Scene:
         size = sum(one.size for one in maker.sources if isinstance(one, MemoryPlace))
         return MemoryPlace(max(number for number, _ in found), found[0][1], size)
 
-    def result(self, activation: Activation) -> Optional[int]:
+    def result(self, activation: ActivationSpan) -> Optional[int]:
         """Give what a function returned in r0, where it returned."""
         number = activation.last + 1
         return self.register(number, "r0") if number <= len(self.history) else None

@@ -1,4 +1,4 @@
-"""Where a program went wrong: the instruction, and which of its operands is bad."""
+"""The site of a fault: its instruction and the bad operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.operands import Operand, feeding, operands
-from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
@@ -45,7 +45,7 @@ class Bad(NamedTuple):
     access: str = ""
 
 
-class Site(NamedTuple):
+class FaultSite(NamedTuple):
     """Where a program went wrong."""
 
     # The fault's exception; None where the program noticed by itself.
@@ -57,17 +57,17 @@ class Site(NamedTuple):
     # Whether that instruction is the last that ran: a branch to where execution could not go on.
     is_branch: bool
     # The function that noticed, such as an assertion's; None of a fault.
-    failure: Optional[Activation]
+    failure: Optional[ActivationSpan]
     # What is bad, the worst first.
     bad: Tuple[Bad, ...]
 
     @property
     def is_pointer(self) -> bool:
-        """Whether what is worst is a pointer that leads nowhere, and no index is added to it."""
+        """Whether the worst is a plain pointer that leads nowhere."""
         return bool(self.bad) and len(self.bad[0].places) == 1 and (self.is_branch or bool(self.bad[0].why))
 
 
-def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
+def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]:
     """Find where a program went wrong, from what ran before its halt.
 
     :param registers: Of the core at the halt, with ``cfsr`` where it is known.
@@ -81,7 +81,9 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[Site]:
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 
-def _vector(scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]) -> Optional[Site]:
+def _vector(
+    scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]
+) -> Optional[FaultSite]:
     # An exception whose handler has executed nothing: its vector is bad.
     at = found.index(fault)
     number, event = found[at - 1] if at else (0, fault[1])
@@ -94,27 +96,27 @@ def _vector(scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[
     place = MemoryPlace(number, base + _WORD * event.vector, _WORD)
     value = scene.value(place).value
     why = why_not_code(scene, value, value or 0)
-    return Site(fault[1], number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
+    return FaultSite(fault[1], number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
 
 
-def _reset(scene: Scene, number: int, event: Exception_) -> Site:
+def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
     # What was going on: the loop that did not end, of what a handler may have interrupted.
     activation = scene.activation(number)
     frames = scene.interrupted_frames(activation) if activation is not None else []
     at = frames[0][1] if frames else number
-    return Site(event, at, None, False, None, _condition(scene, at))
+    return FaultSite(event, at, None, False, None, _condition(scene, at))
 
 
-def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> Site:
+def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> FaultSite:
     address, status = event.return_address, registers.get("cfsr", 0)
     fetches = any(CFSR.get(status, name) for name in _OF_FETCHES)
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
-        return Site(event, number, address, True, None, _target(scene, number, last, address))
+        return FaultSite(event, number, address, True, None, _target(scene, number, last, address))
     bad = _accessed(scene, number, address, _reported(registers))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
-    return Site(event, number, address, False, None, bad or _condition(scene, number))
+    return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
 
 
 def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
@@ -214,16 +216,16 @@ def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
     return value is not None and scene.is_mapped(value)
 
 
-def _failure(scene: Scene, pc: int) -> Optional[Site]:
+def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
     last = scene.template(number) if number else None
     if last is not None and _FAILURE.search(scene.names.beginning(pc)):
         indirect = last.target is not None and last.target >= 0
         bad = _target(scene, number, last, pc) if indirect else _condition(scene, number)
-        return Site(None, number, last.address, False, None, bad)
+        return FaultSite(None, number, last.address, False, None, bad)
     activation = scene.activation(number)
-    found: Optional[Activation] = None
+    found: Optional[ActivationSpan] = None
     chain = [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []
     for one in chain:
         if one is not None and one.function is not None and _FAILURE.search(one.function.name):
@@ -231,7 +233,7 @@ def _failure(scene: Scene, pc: int) -> Optional[Site]:
     called_at = found.frame.called_at if found is not None else None
     if found is None or called_at is None:
         return None
-    return Site(
+    return FaultSite(
         None, called_at, scene.history.instruction(called_at).address, False, found, _condition(scene, called_at)
     )
 

@@ -1,4 +1,4 @@
-"""The backward slice of a value: what it was made from, nearest first.
+"""The backward slice of a value, nearest steps first.
 
 A dynamic slice (H. Agrawal, J. Horgan: Dynamic program slicing, 1990) over the steps of
 :mod:`gdb_etm.recovery.origins`, worked out in the order of how much each step says about the value.

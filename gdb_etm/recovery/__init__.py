@@ -15,7 +15,8 @@ address having written near to what their instructions wrote before.
 
 The stages, each of which knows only those before it:
 
-- ``lift/``: an instruction as operations; ``values.py`` and ``rules.py``: what is asked, answered and relied on.
+- ``lift/``: an instruction as operations; ``values.py``, ``makers.py`` and ``rules.py``: what is asked,
+  answered and relied on.
 - ``constraints/``: variables' domains, constraints with their propagators, and the graph of both.
 - ``ssa/``: the trace as variables and constraints.
 - ``functions/``: calls, frames and what a function holds wherever it came from.

@@ -75,7 +75,7 @@ class Maker(NamedTuple):
     tier: Tier = Tier.EXACT
 
 
-class Accessed(NamedTuple):
+class KnownAccess(NamedTuple):
     """A load or store that ran."""
 
     store: bool

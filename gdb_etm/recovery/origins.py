@@ -15,7 +15,7 @@ from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import MASK, SLOTS, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Step, Template
-from gdb_etm.recovery.makers import Accessed, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.memory.cells import BLOCKED
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.values import Tier, Value
@@ -74,7 +74,7 @@ class Origins:
         return self._other(writer, slot, variable) if variable >= 0 else Maker(MakerKind.OUTSIDE, writer)
 
     def interrupted(self, number: int, name: str) -> Tuple[Value, Maker]:
-        """Give a register as an exception has found it, and what put it there.
+        """Give a register as an exception found it, and its maker.
 
         :param number: Of the last instruction before the exception.
         """
@@ -113,15 +113,15 @@ class Origins:
             return maker._replace(tier=tier), bits[one.data] >> shift & 0xFF if known else None
         return None
 
-    def known(self) -> Iterator[Tuple[int, Accessed]]:
-        """Give all loads and stores with known addresses, each with the number of its instruction."""
+    def known(self) -> Iterator[Tuple[int, KnownAccess]]:
+        """Give the loads and stores whose addresses are known."""
         mask, bits = self._domain.mask, self._domain.bits
         for one in self._ssa.accesses:
             if mask[one.address] == MASK and (mask[one.condition] != MASK or bits[one.condition]):
-                yield one.number, Accessed(one.store, bits[one.address], one.size, self._queries.tier(one.address))
+                yield one.number, KnownAccess(one.store, bits[one.address], one.size, self._queries.tier(one.address))
 
     def target(self, number: int) -> Optional[Maker]:
-        """Find what made the address that a branch went to; None of a direct one."""
+        """Find what made an indirect branch's target."""
         template = self._template(number)
         return (
             None

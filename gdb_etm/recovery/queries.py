@@ -103,7 +103,7 @@ class Queries:
         return _known(found[0], "computed at #{:,}".format(writer), MASK, found[1])
 
     def computed(self, number: int, slot: int) -> Value:
-        """Give what an instruction leaves in a register, by what was before it."""
+        """Compute what an instruction leaves in a register."""
         found = self._executed(self.solution.flow.executed[number - self.solution.first], number).get(slot)
         if found is None:
             return Value(None, Tier.UNKNOWN, "cannot be derived from what #{:,} computed".format(number))

@@ -193,7 +193,7 @@ class Recovery:
             place = place._replace(number=maker.number)
 
     def origins(self, number: int) -> Optional[Origins]:
-        """Give the single steps back from an instruction; None where nothing is worked out."""
+        """Give the single steps back from an instruction, if worked out."""
         queries = self._at(number) if number else None
         return None if queries is None or queries.solution.contradiction is not None else self._of(queries)
 

@@ -22,6 +22,7 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``listing.py``: the rows of instruction and function listings; ``inlined.py``: functions inlined into others;
   ``folding.py``: lines around a place, with calls folded; ``threads.py``: threads by name, for which ``kernels.py``
   reads control blocks.
+- ``diagnosed.py``: why the program went wrong, of which a history is.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and

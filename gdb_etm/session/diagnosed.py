@@ -46,7 +46,7 @@ def scene_of(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene
 
 
 def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVariables, Sequence[int]]:
-    """Give the variables of ELF files, and the places that their linker scripts mark.
+    """Give the variables of ELF files, and their linker scripts' marks.
 
     What is known of a file is kept until it changes.
     """
@@ -68,7 +68,7 @@ def _debug_information(
 
 
 def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnosed:
-    """Find out why the program went wrong that the shown history is of.
+    """Find out why the program of the shown history went wrong.
 
     :raises CommandError: There is no history, no value of it is worked out, or nothing went wrong.
     """
@@ -83,8 +83,6 @@ def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnose
         scene = scene_of(session, decoded, known)
         found = diagnose(scene, registers)
     if found is None:
-        raise CommandError(
-            'nothing went wrong at the end of this history: no fault, no failed assertion; "etm origin" explains a value'
-        )
+        raise CommandError('this history ends with no fault and no failed assertion; "etm origin" explains a value')
     vector = found.site.event.vector if found.site.event is not None else None
     return Diagnosed(decoded, known, scene, fault_status(registers, vector), found)

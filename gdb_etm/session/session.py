@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.errors import CommandError
@@ -83,7 +83,9 @@ class DebugSession:
         self.worked_out: List[Decoded] = []
         # What goes on with that while the prompt is free.
         self.background = Background()
-        self._anchors = Anchors(debugger, self, self._special)
+        self._anchors = Anchors(
+            debugger, self, lambda known: self.connection.special_registers(known) if self.connection else {}
+        )
         # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
@@ -131,8 +133,7 @@ class DebugSession:
         :param follows_untouched: Whether the debugger changed nothing from the halt before until the core ran on.
         """
         record.unseen, record.follows_untouched = unseen, follows_untouched
-        if self.joined is None:
-            self.joined = JoinedCaptures(self._meter)
+        self.joined = self.joined or JoinedCaptures(self._meter)
         self.joined.add(record, self._history_limit)
 
     @property
@@ -184,10 +185,8 @@ class DebugSession:
             begin = self._anchors.take_begin()
             capture = connection.drain(images, "capture %d" % (self._taken + 1), task.advance)
         self._undrained, self._unseen = False, unseen
-        place = self.debugger.location()
-        why = " (%s)" % self._halted_by if self._halted_by else ""
-        record = self._add_anchored(connection, capture, ("halt in " + place if place else "halt") + why, begin)
-        return record
+        place, why = self.debugger.location(), " (%s)" % self._halted_by if self._halted_by else ""
+        return self._add_anchored(connection, capture, ("halt in " + place if place else "halt") + why, begin)
 
     def _add_anchored(
         self, connection: TargetConnection, capture: RawCapture, origin: str, begin: Optional[Anchor]
@@ -227,8 +226,7 @@ class DebugSession:
             capture = connection.stop(images, "capture %d" % (self._taken + 1), task.advance)
         self._undrained = False
         record = self._add_anchored(connection, capture, "etm stop", begin)
-        if is_running:
-            self._unseen = _TRACING_WAS_OFF
+        self._unseen = _TRACING_WAS_OFF if is_running else self._unseen
         return record
 
     def shown(self, trace_id: Optional[int] = None) -> Decoded:
@@ -346,9 +344,6 @@ class DebugSession:
     def summary(self, record: CaptureRecord) -> str:
         """Summarise a capture in a line; a big one is not decoded."""
         return summary(record, self.decode, self.debugger)
-
-    def _special(self, known: Collection[str]) -> Mapping[str, int]:
-        return self.connection.special_registers(known) if self.connection is not None else {}
 
     def on_resume(self) -> None:
         """Note the core's state: it is about to run."""

@@ -1,4 +1,4 @@
-"""A diagnosis as text and as an object: what, where, why, how sure, what next."""
+"""A diagnosis as text: what, where, why, how sure, what next."""
 
 from __future__ import annotations
 

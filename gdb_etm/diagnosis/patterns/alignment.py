@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import Site
+from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
@@ -20,7 +20,7 @@ class Alignment:
     :param site: Where it mattered.
     """
 
-    def __init__(self, scene: Scene, site: Site) -> None:
+    def __init__(self, scene: Scene, site: FaultSite) -> None:
         self._scene = scene
         self._is_asked = bool(site.bad) and site.bad[0].why.startswith("not a multiple")
 

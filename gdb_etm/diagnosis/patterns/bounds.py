@@ -7,9 +7,9 @@ from typing import List, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.patterns.stacks import Stacks
-from gdb_etm.diagnosis.pointers import Pointers, Root, accessed_at, area_of, initialises, sweep
-from gdb_etm.diagnosis.scene import Activation, Area, Scene
-from gdb_etm.diagnosis.site import Site
+from gdb_etm.diagnosis.pointers import PointerRoots, Root, accessed_at, area_of, initialises, sweep
+from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -27,7 +27,7 @@ class Bounds:
     :param stacks: Whether it is the frame that is not where it should be.
     """
 
-    def __init__(self, scene: Scene, pointers: Pointers, stacks: Stacks) -> None:
+    def __init__(self, scene: Scene, pointers: PointerRoots, stacks: Stacks) -> None:
         self._scene = scene
         self._stacks = stacks
         self._pointers = pointers
@@ -48,7 +48,7 @@ class Bounds:
             )
         return self._outside(node, accessed) if node.maker.kind is MakerKind.LOADED else None
 
-    def at_fault(self, site: Site) -> Optional[Suspicion]:
+    def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at the access that faulted."""
         for bad in site.bad:
             if bad.value is None or not bad.access or site.address is None or self._is_allocator(site.number):
@@ -84,7 +84,7 @@ class Bounds:
                 text = "writes past the end of %s (%d bytes), over %s of %s" % (area.name, area.size, what, name)
         return Suspicion(SuspicionKind.SAVED_REGISTER, number, text, node.maker.tier)
 
-    def _local(self, activation: Activation, number: int, address: int) -> Optional[Area]:
+    def _local(self, activation: ActivationSpan, number: int, address: int) -> Optional[Area]:
         at = number if self._scene.activation(number) is activation else None
         for one, called_at in self._scene.callers(self._scene.activation(number) or activation):
             at = called_at if one is activation else at

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
-from gdb_etm.diagnosis.pointers import Pointers, accessed_at
-from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.diagnosis.pointers import PointerRoots, accessed_at
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind
@@ -23,7 +23,7 @@ class Release(NamedTuple):
     # The call's instruction.
     number: int
     # The function that took it.
-    activation: Activation
+    activation: ActivationSpan
 
 
 class Heap:
@@ -33,7 +33,7 @@ class Heap:
     :param pointers: Where pointers were made.
     """
 
-    def __init__(self, scene: Scene, pointers: Pointers) -> None:
+    def __init__(self, scene: Scene, pointers: PointerRoots) -> None:
         self._scene = scene
         self._pointers = pointers
         self._found: Optional[List[Release]] = None
@@ -46,7 +46,7 @@ class Heap:
             self._found = [release for one in self._scene.activations() for release in self._release(one)]
         return self._found
 
-    def _release(self, one: Activation) -> List[Release]:
+    def _release(self, one: ActivationSpan) -> List[Release]:
         # Of functions that call one another to free the outermost counts.
         if one.function is None or not one.is_whole or not is_release(one.function.name):
             return []
@@ -59,7 +59,7 @@ class Heap:
         return [Release(address, called_at, one)] if address else []
 
     def look(self, node: Node) -> Optional[Suspicion]:
-        """Look at an access through a pointer to a block that was freed before."""
+        """Look at an access: whether its block was freed before."""
         accessed = accessed_at(node.maker)
         if accessed is None or node.maker.kind not in (MakerKind.LOADED, MakerKind.STORED):
             return None
@@ -82,7 +82,7 @@ class Heap:
         found = self._free_at(number, pointer) if pointer is not None else None
         return None if found is None else self._freed(number, found, node.maker.kind is MakerKind.STORED)
 
-    def _unset(self, node: Node, allocation: Activation) -> Optional[Suspicion]:
+    def _unset(self, node: Node, allocation: ActivationSpan) -> Optional[Suspicion]:
         # A load from a block of what was there before it was given out.
         accessed = accessed_at(node.maker)
         maker = self._scene.maker(accessed) if accessed is not None else None
@@ -120,7 +120,7 @@ class Heap:
         return self._blocks
 
     def corrupted(self, number: int) -> Optional[Suspicion]:
-        """Look for what may have led an allocator astray: a double release, a store to what is free.
+        """Look for what may have led an allocator astray.
 
         :param number: The instruction that went wrong; only an allocator's own is looked at.
         """

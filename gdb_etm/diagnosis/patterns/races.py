@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 from gdb_etm.diagnosis.pointers import accessed_at
-from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
@@ -27,14 +27,14 @@ class Races:
         self._scene = scene
 
     def look(self, node: Node) -> Optional[Suspicion]:
-        """Look at a store: whether another context has stored there since its function has loaded it."""
+        """Look at a store: whether it loses another context's."""
         accessed = accessed_at(node.maker)
         if node.maker.kind is not MakerKind.STORED or accessed is None:
             return None
         return self.lost(node.maker.number, accessed)
 
     def around(self, slice_: Slice, number: int) -> Optional[Suspicion]:
-        """Find a lost update of an object that a slice came through, the newest.
+        """Find the newest lost update of an object of a slice.
 
         :param number: Where the program went wrong; objects that it used just before count, too.
         """
@@ -83,11 +83,11 @@ class Races:
                 other = touch.number
         return None
 
-    def _interrupts(self, by: Activation, own: Activation) -> bool:
+    def _interrupts(self, by: ActivationSpan, own: ActivationSpan) -> bool:
         # Whether an activation ran in a handler that interrupted another one's context.
         return by.frame.is_handling and not any(up is own.frame for up in self._to_handler(by))
 
-    def _to_handler(self, by: Activation) -> "list[object]":
+    def _to_handler(self, by: ActivationSpan) -> "list[object]":
         found: "list[object]" = []
         for frame in by.frame.callers():
             if frame.is_exception:

@@ -1,12 +1,12 @@
-"""Stacks that grow out of their memory, and pointers to frames that are gone."""
+"""Stacks that outgrow their memory; pointers to frames that are gone."""
 
 from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.diagnosis.pointers import POINTERS, Pointers, Root, accessed_at
-from gdb_etm.diagnosis.scene import Activation, Area, Scene
-from gdb_etm.diagnosis.site import NO_MEMORY, Site
+from gdb_etm.diagnosis.pointers import POINTERS, PointerRoots, Root, accessed_at
+from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.diagnosis.site import NO_MEMORY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
@@ -14,7 +14,7 @@ from gdb_etm.recovery.values import Tier
 
 # A stack is not larger, in bytes.
 _LARGEST = 1 << 20
-Frames = List[Tuple[Activation, int]]
+Frames = List[Tuple[ActivationSpan, int]]
 # Bytes that an exception pushes, with floating-point registers and alignment (Armv8-M ARM, B3.19).
 _FRAME = 112
 # Instructions in which a function makes its frame.
@@ -30,12 +30,12 @@ class Stacks:
     :param pointers: Where pointers were made.
     """
 
-    def __init__(self, scene: Scene, pointers: Pointers) -> None:
+    def __init__(self, scene: Scene, pointers: PointerRoots) -> None:
         self._scene = scene
         self._pointers = pointers
 
     def look(self, node: Node) -> Optional[Suspicion]:
-        """Look at a store: whether a stack reached there, or its frame is gone."""
+        """Look at a store: whether it is a stack's, or its frame's."""
         accessed = accessed_at(node.maker)
         if accessed is None or node.maker.kind not in (MakerKind.STORED, MakerKind.PUSHED, MakerKind.LOADED):
             return None
@@ -68,11 +68,11 @@ class Stacks:
                 return found
         return None
 
-    def at_limit(self, site: Site) -> Optional[Suspicion]:
+    def at_limit(self, site: FaultSite) -> Optional[Suspicion]:
         """Name the function that has lowered SP below its limit."""
         return self._grown(self.active(site.number), site.number, "beyond its limit")
 
-    def at_fault(self, site: Site) -> Optional[Suspicion]:
+    def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
         for bad in site.bad:
             for place in bad.places if bad.why == NO_MEMORY else ():
@@ -95,7 +95,7 @@ class Stacks:
         found = [] if activation is None else self._stacks(activation, number)
         return found[-1] if found else []
 
-    def _stacks(self, activation: Activation, number: int) -> List[Frames]:
+    def _stacks(self, activation: ActivationSpan, number: int) -> List[Frames]:
         # The frames of a handler and of what it has interrupted may be on one stack, or on two.
         own = [(activation, number), *self._scene.callers(activation)]
         interrupted = self._scene.interrupted_frames(activation)
@@ -108,7 +108,7 @@ class Stacks:
     def _grown(self, active: Frames, number: int, where: str) -> Optional[Suspicion]:
         # The function that takes most of a stack which has grown beyond its memory.
         sizes: Dict[str, int] = {}
-        largest: Optional[Tuple[int, Activation]] = None
+        largest: Optional[Tuple[int, ActivationSpan]] = None
         bottom = self._scene.register(number, "sp")
         for one, _ in active:
             top = self._scene.register(one.first, "sp")
@@ -129,7 +129,7 @@ class Stacks:
         text = "needs %d bytes of stack, which grows %s" % (largest[0], where)
         return Suspicion(SuspicionKind.STACK_OVERFLOW, self._lowers(largest[1], number), text, Tier.ASSUMED)
 
-    def _lowers(self, one: Activation, number: int) -> int:
+    def _lowers(self, one: ActivationSpan, number: int) -> int:
         # The instruction of a function that lowers SP most.
         known = [(at, self._scene.register(at, "sp")) for at in self._prologue(one, number)]
         steps = [
@@ -139,11 +139,11 @@ class Stacks:
         ]
         return max(steps)[1] if steps else one.first
 
-    def _prologue(self, one: Activation, number: int) -> List[int]:
+    def _prologue(self, one: ActivationSpan, number: int) -> List[int]:
         numbers = range(one.first, min(one.first + _PROLOGUE, number, one.last + 1) + 1)
         return [at for at in numbers if at <= len(self._scene.history) and self._scene.activation(at) is one]
 
-    def _lowest(self, one: Activation, number: int) -> Optional[int]:
+    def _lowest(self, one: ActivationSpan, number: int) -> Optional[int]:
         # The lowest SP of an activation's own so far.
         values = [self._scene.register(at, "sp") for at in self._prologue(one, number)]
         known = [value for value in values if value is not None]

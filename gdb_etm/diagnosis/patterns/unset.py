@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from gdb_etm.diagnosis.pointers import accessed_at
-from gdb_etm.diagnosis.scene import Activation, Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.lift.operations import SLOTS, Op
@@ -54,7 +54,7 @@ class Unset:
             return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
         return None
 
-    def _is_no_argument(self, name: str, reader: Activation) -> bool:
+    def _is_no_argument(self, name: str, reader: ActivationSpan) -> bool:
         if name not in _ARGUMENTS or reader.function is None:
             return False
         count = self._scene.names.parameters(reader.function.start)
@@ -84,7 +84,7 @@ class Unset:
         return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
 
 
-def _is_handler(reader: Activation) -> bool:
+def _is_handler(reader: ActivationSpan) -> bool:
     # What an exception calls may read any register: it switches threads, or looks at what it interrupted.
     up = reader.frame.up
     return up is None or up.is_exception
