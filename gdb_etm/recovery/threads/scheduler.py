@@ -132,7 +132,9 @@ class Scheduler:
         # The instructions that are known to have written a word.
         accesses = self._ssa.accesses
         stores = [accesses[one] for one in memory.cells.between(-1, len(accesses), word) if accesses[one].store]
-        return [one.number for one in stores if not self._is_own(word, one.number)]
+        own = {self._where(one.number) for one in stores if self._is_own(word, one.number)}
+        # A handler that runs at the end is the scheduler's, too.
+        return [one.number for one in stores if self._where(one.number) not in own]
 
     def _is_own(self, word: int, number: int) -> bool:
         # Whether an instruction is of a handler that writes the pointer to the current block.
