@@ -109,6 +109,8 @@ class Explanations:
         if one.kind == ARGUMENT:
             where = self._solution.address(max(number, self._solution.first))
             return "the call before %#x has left that in %s" % (where, _NAMES[one.slot])
+        if self._solution.solver.assumptions.is_placed(one):
+            return "the reset handler begins with SP of the vector table, and one call leads to each function here"
         if one.kind == FRAME:
             return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
         what = "exception after" if one.kind == HANDLER else "call at"

@@ -329,7 +329,7 @@ class Solution:
 
     def _tell_fallen(self) -> None:
         names = {slot: name for name, slot in SLOTS.items()}
-        is_refuted = self.solver.assumptions.is_refuted
+        is_refuted, is_placed = self.solver.assumptions.is_refuted, self.solver.assumptions.is_placed
         for fallen in self.solver.fallen:
             switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
             blocks = sorted([one for one in switches.values() if one.kind == BLOCK], key=lambda one: one.number)
@@ -352,7 +352,8 @@ class Solution:
                 elif one.kind == PRIVATE:
                     text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
                 elif one.kind == FRAME:
-                    text = "the call frame information at %#x does not hold" % where
+                    what = "main stack's frame" if is_placed(one) else "call frame information"
+                    text = "the %s at %#x does not hold" % (what, where)
                 elif one.kind == ALIGNED:
                     what = "the frame address" if one.distance == 7 else "what SP is set to"
                     text = "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)

@@ -91,6 +91,8 @@ class CallMatcher:
         self._slots = (SP,) + ssa.rules.calls_keep
         # Variable of the canonical frame address of the function that runs.
         self.frame = NO_FRAME
+        # The last one whose address was assumed.
+        self._placed = NO_FRAME
         # A number of its own for each time that a function is called, as far as calls and returns are matched.
         self.activation = 0
         self._activations = 0
@@ -211,6 +213,17 @@ class CallMatcher:
             elif ssa.offset(self.frame, distance) != variable:
                 known = Assumption(FRAME, register, self.frame, variable, ssa.number, ssa.number, distance & MASK)
                 self.assumptions.append(known)
+
+    def place(self, address: Optional[int]) -> None:
+        """Assume where the running function's frame is, once for each.
+
+        :param address: Its canonical frame address; None if that is not known.
+        """
+        ssa = self._ssa
+        if address is not None and self.frame not in (NO_FRAME, self._placed):
+            self._placed = self.frame
+            before = ssa.constant(address)
+            self.assumptions.append(Assumption(FRAME, SP, before, self.frame, ssa.number, ssa.number))
 
     def assume(self, number: int, slots: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int) -> None:
         """Assume that registers have the values that they had.

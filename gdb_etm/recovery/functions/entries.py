@@ -7,7 +7,7 @@ information may count several as one.  A compiler's own do not.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Dict, Mapping, Set
+from typing import Dict, Iterator, Mapping, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide, skip_plain
@@ -24,6 +24,20 @@ def entries(program: Program, information: FrameInformation, isa: Isa) -> Mappin
     Direct branches and calls tell; of the code, what has call frame information is looked at.
     """
     found: Dict[int, Set[int]] = {}
+    for site, target in branches(program, information, isa):
+        bounds = information.function(site)
+        within = bounds is not None and bounds[0] <= target < bounds[1]
+        entered = None if within else information.function(target)
+        if entered is not None and entered[0] != target:
+            found.setdefault(entered[0], set()).add(target)
+    return found
+
+
+def branches(program: Program, information: FrameInformation, isa: Isa) -> Iterator[Tuple[int, int]]:
+    """List direct branches and calls, with where they lead.
+
+    Those of code that has call frame information.
+    """
     for start, data in program.pieces:
         at = 0
         while at < len(data):
@@ -32,20 +46,15 @@ def entries(program: Program, information: FrameInformation, isa: Isa) -> Mappin
                 at += 2
                 continue
             end = min(bounds[1] - start, len(data))
-            for target in _targets(data, start, at, end, isa):
-                entered = None if bounds[0] <= target < bounds[1] else information.function(target)
-                if entered is not None and entered[0] != target:
-                    found.setdefault(entered[0], set()).add(target)
+            yield from _branches(data, start, at, end, isa)
             at = max(end, at + 2)
-    return found
 
 
-def _targets(data: bytes, start: int, at: int, end: int, isa: Isa) -> Set[int]:
-    found: Set[int] = set()
+def _branches(data: bytes, start: int, at: int, end: int, isa: Isa) -> Iterator[Tuple[int, int]]:
     while True:
         at, _ = skip_plain(data, at, isa)
         if at + 2 > end:
-            return found
+            return
         first = data[at] | data[at + 1] << 8
         second = int.from_bytes(data[at + 2 : at + 4], "little")
         if isa is Isa.A32:
@@ -53,5 +62,5 @@ def _targets(data: bytes, start: int, at: int, end: int, isa: Isa) -> Set[int]:
         else:
             insn = decode_t32(start + at, first, second) if is_wide(first) else decode_t16(start + at, first)
         if insn.kind is InstructionKind.DIRECT and (first != _SYSTEM or isa is Isa.A32):
-            found.add(insn.target)
+            yield start + at, insn.target
         at += insn.size

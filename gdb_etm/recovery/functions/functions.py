@@ -10,6 +10,7 @@ from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallM
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
 from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
 from gdb_etm.recovery.functions.frames import StackFrames
+from gdb_etm.recovery.functions.main_stack import MainStack
 from gdb_etm.recovery.functions.origins import CONSTANT as NOTHING
 from gdb_etm.recovery.functions.origins import FIRST_OTHER, Origin
 from gdb_etm.recovery.lift.operations import LR, MASK
@@ -43,6 +44,7 @@ class Functions:
         self._information = information
         self._branches = branches = FunctionCode(information, ssa.program)
         self._frames = StackFrames(information, template)
+        self._main_stack = MainStack(ssa.program, information, ssa.rules.ram, self._frames, template)
         self._escape = Escape(information, branches, template)
         self._entry_values = EntryValues(information, branches, self._escape, template, ssa.read_constant)
         # Accesses to frames that nobody else can reach.
@@ -57,6 +59,7 @@ class Functions:
         """
         calls = self._calls
         calls.locate(self._frames.at(template), current)
+        calls.place(self._main_stack.frame(template))
         bounds = self._information.function(template.address)
         if calls.entered and bounds is not None:
             calls.function = bounds[0]

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import Callable, List, NamedTuple, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
-from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, FRAME, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
@@ -35,6 +35,7 @@ class Assumptions:
 
     def __init__(self, ssa: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
         self._domain = ssa.domain
+        self._fixed = ssa.fixed
         # All of them.
         self.made = made
         self._entered = entered
@@ -64,12 +65,22 @@ class Assumptions:
             return False
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
 
+    def placed(self) -> Set[int]:
+        """List those that say at which address a frame is."""
+        return {number for number, one in enumerate(self.made) if self.is_placed(one)}
+
+    def is_placed(self, assumption: Assumption) -> bool:
+        """Check whether an assumption says at which address a frame is."""
+        return assumption.kind == FRAME and bool(self._fixed[assumption.before])
+
     def refuted(self, numbers: Set[int]) -> Set[int]:
         """List the assumptions that are known to be false."""
         return {number for number in numbers if self.is_refuted(self.made[number])}
 
     def least_sure(self, blamed: Set[int]) -> Set[int]:
         """Choose which of the blamed assumptions fall; those on SP last."""
+        if any(self.is_placed(self.made[number]) for number in blamed):
+            return self.placed()
         switched = {number for number in blamed if self.made[number].kind >= THREAD} or self._below(blamed)
         if switched:
             rests = any(self._rests_on_blocks(self.made[number]) for number in switched)

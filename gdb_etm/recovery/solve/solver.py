@@ -196,7 +196,8 @@ class Solver:
                 if not blamed and self.further is not None:
                     self.further = None
                     continue
-                blamed = assumptions.least_sure(blamed - dropped) or assumptions.others(dropped)
+                blamed = assumptions.least_sure(blamed - dropped)
+                blamed = blamed or assumptions.placed() - dropped or assumptions.others(dropped)
                 self.fallen.append(assumptions.fallen(blamed))
                 dropped |= blamed
                 if len(blamed) == 1:

@@ -1,0 +1,123 @@
+"""Worked by hand, and on Unicorn: the main stack's first frames."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+from tests.firmware.build import symbol
+from tests.recovery.small import DEVICE, STACK, Ran, built, run, wrong
+
+# The vector table runs, too, as instructions that change r0 and r1 alone, and then main, as the reset handler would
+# call it.  Main goes to another stack at last, whose address comes from a device: nothing else shows where its own was.
+SOURCE = """
+    .cfi_sections .debug_frame
+    .word 0x20001000
+    .word reset + 1, reset + 1, reset + 1
+    bx r2
+    .balign 8
+reset:
+    .cfi_startproc
+    push {r3, lr}
+    .cfi_def_cfa_offset 8
+    sub sp, #16
+    .cfi_def_cfa_offset 24
+    bl main
+    nop
+    .cfi_endproc
+main:
+    .cfi_startproc
+    push {r4, r5, r6, lr}
+    .cfi_def_cfa_offset 16
+    movs r5, #7
+    push {r5}
+    .cfi_def_cfa_offset 20
+    bl worker
+    b leave
+    .cfi_endproc
+worker:
+    .cfi_startproc
+    mov r1, r5
+    bx lr
+    .cfi_endproc
+    %s
+leave:
+    ldr r12, [r3]
+    mov sp, r12
+    b end
+"""
+# Bytes of the reset handler's frame, and what SP is below that of main.
+FRAME = 24
+BELOW = STACK - FRAME - 16 - 4
+
+
+def ran(source: str, pointer: int = STACK) -> Ran:
+    main = symbol(built(source), "main") | 1
+    return run(source, {"r2": main, "r3": DEVICE, "sp": pointer - FRAME}, {DEVICE: STACK - 256})
+
+
+def recovered(done: Ran, source: str) -> Recovery:
+    return done.recovery(Rules(limit=Tier.ASSUMED, frames=load_frames([built(source)])))
+
+
+def number(done: Ran, source: str) -> int:
+    return done.number(symbol(built(source), "worker"))
+
+
+def test_the_frame_is_below_that_of_the_reset_handler() -> None:
+    source = SOURCE % ""
+    done = ran(source)
+    recovery = recovered(done, source)
+    at = number(done, source)
+    assert recovery.register(at, "sp")[:2] == (BELOW, Tier.ASSUMED)
+    assert not recovery.findings
+    assert not wrong(done, recovery)
+
+
+def test_the_reason_names_the_vector_table() -> None:
+    source = SOURCE % ""
+    done = ran(source)
+    reasons = [step.text for step in recovered(done, source).why(number(done, source), "sp")]
+    assert any("vector table" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        # Another call, where nothing runs.
+        ".cfi_startproc\n bl main\n bx lr\n .cfi_endproc",
+        # The same without call frame information.
+        "bl main",
+        "b.w main",
+        "b main",
+        # A table of functions.
+        ".align 2\n .word main + 1",
+        # Its address is made.
+        "movw r0, #:lower16:(main + 1)\n movt r0, #:upper16:(main + 1)",
+    ],
+)
+def test_nothing_is_assumed_where_it_may_be_called_otherwise(more: str) -> None:
+    source = SOURCE % more
+    done = ran(source)
+    recovery = recovered(done, source)
+    assert recovery.register(number(done, source), "sp").value is None
+
+
+def test_nothing_is_assumed_of_a_function_that_may_go_on_with_another_stack() -> None:
+    source = (SOURCE % "").replace("    b leave\n", "    b leave\n    msr control, r0\n")
+    done = ran(source)
+    recovery = recovered(done, source)
+    assert recovery.register(number(done, source), "sp").value is None
+
+
+def test_another_stack_than_that_of_the_vector_table_is_noticed() -> None:
+    # What main has stored would be on the main stack.
+    source = SOURCE % ""
+    done = ran(source, STACK - 512)
+    recovery = recovered(done, source)
+    assert recovery.register(number(done, source), "sp").value is None
+    assert [one.text for one in recovery.findings if "main stack's frame" in one.text]
+    assert not wrong(done, recovery)
