@@ -88,6 +88,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
     # The way on which the value stays the same says most.
     own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
+    own = _of_table(slice_, own[0], ends) + own if own else own
     if not own and slice_.nodes:
         # The way goes on and on, such as a counter's.
         own = [End(_last_same(scene, slice_), "is computed again and again")]
@@ -123,6 +124,34 @@ def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
     return suspicion._replace(number=number, text="calls %s, which %s" % (name, suspicion.text))
 
 
+def _of_table(slice_: Slice, end: End, ends: Sequence[End]) -> List[End]:
+    # What stands in the program is as it was built: which of it was read is the question.
+    loaded = slice_.nodes[end.node.parent] if end.node.parent is not None else None
+    if end.node.maker.kind is not MakerKind.CONSTANT or not isinstance(end.node.place, MemoryPlace) or loaded is None:
+        return []
+    addresses = {node.at for node in slice_.nodes if node.parent == loaded.at and node.is_address}
+    found: List[End] = []
+    for other in ends:
+        path = slice_.path(other.node)
+        through = [node for node in path if node.at in addresses]
+        # A table's own address is a constant of the instruction before.
+        if through and not (through[0] is other.node and other.node.maker.kind is MakerKind.CONSTANT):
+            found.append(other)
+    return found[:1]
+
+
+def calls_between(scene: Scene, node: Node) -> List[int]:
+    """List the calls that brought a value from its maker to its reader, the newest first."""
+    reader = scene.activation(node.place.number) if node.place.number <= len(scene.history) else None
+    frame = reader.frame if reader is not None else None
+    found: List[int] = []
+    while frame is not None and frame.called_at is not None and frame.called_at > node.maker.number > 0:
+        if not frame.is_exception:
+            found.append(frame.called_at)
+        frame = frame.up
+    return found
+
+
 def _is_same(scene: Scene, path: Sequence[Node]) -> bool:
     values = {scene.value(node.place).value for node in path}
     return len(values) == 1 and None not in values
@@ -143,6 +172,8 @@ def _last_same(scene: Scene, slice_: Slice) -> Node:
 def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     # Where the bad value was made, as it is; of a constant the newest store on the way to it.
     path = slice_.path(end.node)
+    # Along an address the value is another one.
+    path = [node for node in path if node.is_address] or path
     wanted = scene.value(path[0].place).value
     same = [node for node in path if scene.value(node.place).value == wanted] if wanted is not None else path
     last = same[-1] if same else path[-1]

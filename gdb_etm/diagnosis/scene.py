@@ -86,7 +86,7 @@ class ActivationSpan(NamedTuple):
         return self.frame.function
 
 
-class SavedWord(NamedTuple):
+class FrameSlot(NamedTuple):
     """A word of a frame that keeps a caller's register."""
 
     # Its number; 14 is the return address.
@@ -298,7 +298,7 @@ class Scene:
         value = self.register(number, name)
         return (value + row.offset) & MASK if value is not None else None
 
-    def saved_at(self, number: int, address: int, size: int) -> Optional[SavedWord]:
+    def saved_at(self, number: int, address: int, size: int) -> Optional[FrameSlot]:
         """Find an active frame's saved register in a piece of memory.
 
         :param number: Of the instruction at which the frames are active.
@@ -314,7 +314,7 @@ class Scene:
             for register, offset in row.saved.items():
                 place = (cfa + offset) & MASK
                 if place < address + size and address < place + _WORD:
-                    return SavedWord(register, one)
+                    return FrameSlot(register, one)
         return None
 
     def locals(self, activation: ActivationSpan, number: int) -> Sequence[Area]:

@@ -171,7 +171,7 @@ class Bounds:
         # What an access may reach: an index is of the array that begins where the pointer leads to.
         areas = self._scene.names.containers(root.address)
         arrays = [one for one in areas if one.is_array and one.start == root.address]
-        return arrays[-1] if arrays and registers > 1 else areas[0] if areas else None
+        return arrays[0] if arrays and registers > 1 else areas[0] if areas else None
 
     def _object(self, address: int) -> Optional[Area]:
         areas = self._scene.names.containers(address)

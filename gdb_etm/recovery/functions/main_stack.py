@@ -31,7 +31,7 @@ _WORD = 4
 _ALIGNED = 128
 
 
-class Beginning(NamedTuple):
+class ProgramStart(NamedTuple):
     """Where a core begins."""
 
     # The reset handler.
@@ -72,7 +72,7 @@ class MainStack:
             return None
         return self._of(bounds[0], self._beginning, template)
 
-    def _of(self, function: int, beginning: Beginning, like: Template) -> Optional[int]:
+    def _of(self, function: int, beginning: ProgramStart, like: Template) -> Optional[int]:
         if function == beginning.function:
             return beginning.pointer
         if function not in self._known:
@@ -81,7 +81,7 @@ class MainStack:
             self._known[function] = self._below_caller(function, beginning, like)
         return self._known[function]
 
-    def _below_caller(self, function: int, beginning: Beginning, like: Template) -> Optional[int]:
+    def _below_caller(self, function: int, beginning: ProgramStart, like: Template) -> Optional[int]:
         site = _callers(self._program, self._information).get(function)
         bounds = None if site is None else self._information.function(site)
         template = None if site is None else self._template(site, like)
@@ -95,9 +95,11 @@ class MainStack:
 
 
 @lru_cache(maxsize=2)
-def _beginning(program: Program, information: FrameInformation, ram: Sequence[Tuple[int, int]]) -> Optional[Beginning]:
+def _beginning(
+    program: Program, information: FrameInformation, ram: Sequence[Tuple[int, int]]
+) -> Optional[ProgramStart]:
     # By the vector table: SP, and the reset handler, an NMI's and HardFault's.
-    found: Set[Beginning] = set()
+    found: Set[ProgramStart] = set()
     for start, data in program.pieces:
         for at in range(-start % _ALIGNED, len(data) - 15, _ALIGNED):
             words = [int.from_bytes(data[one : one + _WORD], "little") for one in range(at, at + 16, _WORD)]
@@ -106,7 +108,7 @@ def _beginning(program: Program, information: FrameInformation, ram: Sequence[Tu
             if bounds is not None and bounds[0] == handlers[0] - 1 and not pointer & 7:
                 in_ram = any([low < pointer <= high for low, high in ram])
                 if in_ram and all([one & 1 and program.piece_at(one - 1) for one in handlers]):
-                    found.add(Beginning(bounds[0], pointer))
+                    found.add(ProgramStart(bounds[0], pointer))
     moved = _moved(program, information)
     return found.pop() if len(found) == 1 and not any([one.function in moved for one in found]) else None
 
