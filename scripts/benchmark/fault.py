@@ -1,0 +1,92 @@
+"""Say for each faulty program whether its culprit is found.
+
+Each build of tests/firmware/faulty runs on its board once; its capture is kept in build/faulty.  Then it is diagnosed
+without a target.  A column is a level of optimisation on a board:
+
+N  the verdict names the culprit
+c  the culprit is a step of the chain
+.  it is neither
+W  the verdict accuses another line
+-  the program is not built so
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from multiprocessing import Pool
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+LETTERS = {"named": "N", "chain": "c", "missed": ".", "wrong": "W"}
+
+
+def judged(build):
+    """Run a build unless its capture is kept, and diagnose it."""
+    from gdb_etm.errors import EtmError
+    from tests.firmware.faulty.run import outcome
+    from tests.firmware.faulty.verdict import judge
+
+    try:
+        return build, judge(outcome(*build))
+    except (EtmError, ValueError) as error:
+        return build, str(error)
+
+
+def main():
+    """Run, diagnose, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="default: all")
+    parser.add_argument("-l", "--level", action="append", help="only this level, such as O2")
+    parser.add_argument("-b", "--board", action="append", help="only this board")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print each verdict")
+    arguments = parser.parse_args()
+    from tests.firmware.faulty.build import missing
+    from tests.firmware.faulty.programs import PROGRAMS, builds
+
+    reason = missing()
+    if reason is not None:
+        sys.exit("scripts/bench: %s" % reason)
+    wanted = [
+        build
+        for build in builds()
+        if build[0] in (arguments.programs or PROGRAMS)
+        and build[1] in (arguments.level or [build[1]])
+        and build[2] in (arguments.board or [build[2]])
+    ]
+    found = {}
+    with Pool(arguments.jobs, maxtasksperchild=20) as pool:
+        for build, one in pool.imap_unordered(judged, wanted):
+            found[build] = one
+            if isinstance(one, str):
+                print("%s: %s" % ("-".join(build), one), flush=True)
+            elif arguments.verbose:
+                print("%-24s %-7s %s: %s" % ("-".join(build), one.mark, one.kind, one.text), flush=True)
+    print("\n".join(table(found)))
+
+
+def table(found):
+    """Yield the table's lines."""
+    columns = sorted({(board, level) for _, level, board in found})
+    yield "%-12s %s" % ("", "  ".join("%s %s" % column for column in columns))
+    for program in sorted({build[0] for build in found}):
+        cells = []
+        for board, level in columns:
+            one = found.get((program, level, board))
+            cells.append("-" if one is None else "?" if isinstance(one, str) else LETTERS[one.mark])
+        yield "%-12s %s" % (program, "  ".join("%-*s" % (len("%s %s" % c), x) for c, x in zip(columns, cells)))
+    marks = [one for one in found.values() if not isinstance(one, str)]
+    counts = Counter(one.mark for one in marks)
+    total = max(len(marks), 1)
+    yield ""
+    for mark in ("named", "chain", "missed", "wrong"):
+        yield "%-7s %4d  %5.1f %%" % (mark, counts[mark], 100 * counts[mark] / total)
+    seconds = sorted(one.seconds for one in marks)
+    if seconds:
+        middle, worst = seconds[len(seconds) // 2], seconds[-1]
+        yield "seconds of CPU from the decoded history to the verdict: median %.2f, most %.2f" % (middle, worst)
+
+
+if __name__ == "__main__":
+    main()
