@@ -1,0 +1,92 @@
+"""The board's truth: verdicts on faulty programs name their culprits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from gdb_etm.__main__ import main
+from tests.firmware.faulty.build import BUILT, missing
+from tests.firmware.faulty.run import Outcome, outcome
+from tests.firmware.faulty.verdict import judge
+
+# One or two of each pattern; the rest is for "scripts/bench fault".
+NAMED: Tuple[Tuple[str, str, str, str], ...] = (
+    ("keypad", "O2", "m7", "origin"),
+    ("contacts", "Os", "m4", "overrun"),
+    ("weather", "Og", "m33", "saved_register"),
+    ("kernel", "O0", "m33", "overrun"),
+    ("mailbox", "O2", "m33", "freed"),
+    ("slots", "Og", "m33", "race"),
+    ("rooms", "O2", "m33", "stack_overflow"),
+    ("thermostat", "Og", "m33", "unset"),
+    ("units", "Og", "m7", "stale_frame"),
+    ("packets", "Og", "m33", "unaligned"),
+    ("imu", "O2", "m4", "fpu_off"),
+)
+LONGEST = 25
+
+
+def run(program: str, level: str, board: str) -> Outcome:
+    """Give a build's capture."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    return outcome(program, level, board, BUILT)
+
+
+@pytest.mark.parametrize("program, level, board, kind", NAMED)
+def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kind: str) -> None:
+    judged = judge(run(program, level, board))
+    assert (judged.mark, judged.kind) == ("named", kind), judged
+
+
+@pytest.mark.parametrize("program, level, board", [("matrix", "O2", "m33"), ("watch", "Og", "m33")])
+def test_nobody_is_accused_where_no_step_is_wrong(program: str, level: str, board: str) -> None:
+    judged = judge(run(program, level, board))
+    assert judged.mark in ("named", "chain", "missed") and judged.kind == "origin", judged
+
+
+def lines_of(found: Outcome, *more: str, capsys: pytest.CaptureFixture[str]) -> List[str]:
+    """Give what the shell prints."""
+    assert main(["fault", str(found.snapshot), "--elf", str(found.elf), *more]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_it_says_what_where_why_how_sure_and_what_next(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("weather", "Og", "m33"), capsys=capsys)
+    assert len(lines) <= LONGEST
+    assert [line[:7].strip() for line in lines if line[:7].strip()] == ["what", "where", "==>", "next"]
+    text = "\n".join(lines)
+    assert "HardFault (exception 3)" in text and "CFSR.INVSTATE" in text
+    assert "take_sentence, weather.c:" in text
+    assert "writes past the end of line (40 bytes), over the return address of take_sentence" in text
+    assert "this is exact" in text
+    assert any(line.startswith("next   etm goto ") for line in lines)
+
+
+def test_a_chain_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("keypad", "O2", "m7"), capsys=capsys)
+    assert len(lines) <= LONGEST
+    why = next(index for index, line in enumerate(lines) if line.startswith("why "))
+    assert "loaded from settings.on_key" in lines[why] and "settings.on_key = 0x00000000: stored" in lines[why + 1]
+
+
+def test_the_object_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("keypad", "O2", "m7")
+    (line,) = lines_of(found, "--format", "json", capsys=capsys)
+    got: Dict[str, Any] = json.loads(line)
+    ((name, culprit),) = found.facts["culprit_lines"]
+    assert got["version"] == 1 and got["exception"] == {"name": "HardFault", "number": 3}
+    assert got["verdict"]["line"] == "%s:%d" % (name, culprit)
+    assert got["verdict"]["kind"] == "origin" and got["verdict"]["tier"] == "exact"
+    assert [step["made"] for step in got["chain"]][:2] == ["loaded", "stored"]
+    assert got["site"]["bad"][0]["why"] == "NULL"
+
+
+def test_without_a_fault_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("keypad", "O2", "m7")
+    assert main(["fault", str(found.snapshot), "--elf", str(found.elf), "--id", "77"]) == 1
+    assert "no trace" in capsys.readouterr().err
