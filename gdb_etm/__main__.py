@@ -215,6 +215,9 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.command == "info":
         words += ["--at", "%d" % arguments.at]
         arguments.words = arguments.words or ["registers"]
+    if arguments.command == "writes":
+        words += ["--by=" + arguments.by] if arguments.by else []
+        words += ["--reads"] if arguments.reads else []
     words += words_of(command, " ".join(arguments.words)) if command.is_raw else arguments.words
     yield from command.run(session, parse(command, words))
 
@@ -292,6 +295,9 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if name == "info":
         parser.add_argument("--at", metavar="N", type=_number, required=True, help="before which instruction")
+    if name == "writes":
+        parser.add_argument("--by", metavar="FUNCTION", help="only those of this function")
+        parser.add_argument("--reads", action="store_true", help="loads instead of stores")
     parser.set_defaults(words=[])
     if listing.text is not _elements and name != "fault":
         metavar, default = _WORDS.get(name, ("RANGE", "; default: everything"))

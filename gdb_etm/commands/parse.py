@@ -38,7 +38,8 @@ def words_of(command: Command, text: str) -> List[str]:
     words: List[str] = []
     rest = text.strip()
     while rest.startswith("/") or _names_option(command, rest):
-        takes_next = rest.startswith("--") and "=" not in rest.split(None, 1)[0]
+        option = rest.split(None, 1)[0]
+        takes_next = option.startswith("--") and "=" not in option and not _option(command, option).flag
         parts = rest.split(None, 2 if takes_next else 1)
         taken = 2 if takes_next else 1
         words += parts[:taken]

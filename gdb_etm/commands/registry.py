@@ -23,7 +23,8 @@ from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.threads import THREADS
 from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
-from gdb_etm.commands.why import WHY, WRITES
+from gdb_etm.commands.why import WHY
+from gdb_etm.commands.writes import WRITES
 from gdb_etm.errors import CommandError
 from gdb_etm.views.styles import Styler, style_call, style_frame, style_instruction
 

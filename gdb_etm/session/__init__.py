@@ -24,6 +24,8 @@ Commands and the Python interface are two ways to the same things here; neither 
   reads control blocks.
 - ``diagnosed.py``: why the program went wrong, of which a history is.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
+- ``scenes.py``: what the diagnosis of a history looks at; ``objects.py``: objects in memory, as users name them;
+  ``stores.py``: the stores to one, and its loads.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and
   ``disassembler.py``: small things for many.

@@ -6,6 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set
 
+from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.recovery.neighbourhoods import REACHES, Neighbourhood
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Written
@@ -51,6 +52,8 @@ class Recovered:
         self._watch = watch
         self._background = background
         self._read = read
+        # What a diagnosis looks at, once somebody asked.
+        self.scene: Optional[Scene] = None
         # What is not read yet.
         self._unread: Iterator[None] = iter(())
         # What the background works towards.

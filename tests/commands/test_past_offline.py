@@ -51,12 +51,35 @@ def test_why_and_writes(snapshot: Path) -> None:
     )
     written = [
         "4 bytes at 0x200000bc <station+32>:",
-        "#13,594  <parse_values+26>  0x00163333  rx.c:83",
+        "#13,594  <parse_values+26>  0x0000045b -> 0x00163333  rx.c:83",
         "[7 stores whose address is not known]",
         "[the buffer wrapped here: what ran before was overwritten]",
     ]
     assert shell("writes", snapshot, "0x200000bc,4") == (0, written)
     assert shell("writes", snapshot, "station")[1][0] == "56 bytes at 0x2000009c <station>:"
+
+
+def test_the_bytes_of_a_sentence_are_one_line(snapshot: Path) -> None:
+    lines = shell("writes", snapshot, "sentence.0")[1]
+    assert lines[:3] == [
+        "80 bytes at 0x20000000 <sentence.0>:",
+        "#18,153  <rx_sentence+14>  0x00                          rx.c:48  main::sentence[11]",
+        '#18,099  <rx_sentence+72>  "$PRS,1013.2"                 rx.c:55  11 bytes at 0x20000000, since #17,707',
+    ]
+
+
+def test_writes_by_a_function_and_loads(snapshot: Path) -> None:
+    by = shell("writes", snapshot, "--by", "dispatch", "station")[1]
+    assert by[1].endswith("0x00164ccc -> 0x00164ccd  rx.c:120  station.table[0].delivered")
+    assert by[2].endswith("0x00000004 -> 0x00000005  rx.c:120  station.table[2].delivered")
+    assert by[-1] == "[the buffer wrapped here: what ran before was overwritten]"
+    assert all("<dispatch+" in line or line.startswith("[") for line in by[1:])
+    nobody = shell("writes", snapshot, "--by", "main", "station")[1]
+    assert nobody[1:] == ["no store to it is known in this history", *by[-2:]]
+    loads = shell("writes", snapshot, "--reads", "station")[1]
+    assert loads[1] == "#18,363  <dispatch+18>            0x00163333     rx.c:121  station.table[0].handler"
+    assert loads[2].split() == ["#18,360", "<dispatch+12>", "0x00164ccc", "rx.c:120", "station.table[0].delivered"]
+    assert shell("writes", snapshot, "--reads", "station.table")[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -67,7 +90,7 @@ def test_why_and_writes(snapshot: Path) -> None:
         (("why", "r4"), "without GDB there is no position: say before which instruction"),
         (("why",), "a register is missing: etm why r3, or etm why N r3"),
         (("writes", "station.table[0]"), 'no variable "station.table[0]"; did you mean station?'),
-        (("writes",), "EXPR is missing. Usage: etm writes [--at N] [--id ID] EXPR"),
+        (("writes",), "EXPR is missing. Usage: etm writes [--at N] [--id ID] [--by FUNCTION] [--reads] EXPR"),
     ],
 )
 def test_what_it_refuses(snapshot: Path, words: Tuple[str, ...], said: str) -> None:

@@ -145,16 +145,16 @@ def test_the_demos_values() -> None:
     ]
     assert found["etm writes station.table[0].handler"] == [
         "4 bytes at 0x200000bc <station+32>:",
-        "#13,594  <parse_values+26>  0x00163333  rx.c:83",
+        "#13,594  <parse_values+26>  0x0000045b -> 0x00163333  rx.c:83",
         "[7 stores whose address is not known]",
         "[the buffer wrapped here: what ran before was overwritten]",
     ]
-    assert found["etm writes 0x200000bc,1"][1].endswith("0x00163333  rx.c:83  4 bytes at 0x200000bc")
+    assert found["etm writes 0x200000bc,1"][1].endswith("0x0000045b -> 0x00163333  rx.c:83  station.table[0].handler")
     assert found["etm print --at 18300 $r3"] == ["$r3 = <unavailable>"]
     assert found["etm why 18300 r3"][1].split() == "input/output at 0x40004004".split()
     assert found["etm x/2xw &station.table"] == ["0x200000bc <station+32>:\t0x0000045b\t<unavailable>"]
     assert found["etm x/s sentence"] == ['0x20000000 <sentence.0>:\t"$TMP,"<unavailable>']
-    assert found["etm writes 0x2007ffa4"][1] == "#18,276  <IRQ0 (exception 16)>  0x000001b3"
+    assert found["etm writes 0x2007ffa4"][1] == "#18,276  <IRQ0 (exception 16)>  0x000002a3 -> 0x000001b3"
 
 
 def test_past_a_handler() -> None:
@@ -219,7 +219,7 @@ def test_while_gdb_itself_is_in_the_past() -> None:
     assert found[4] == ["station.table[0] = {handler = 0x163333, delivered = 1461452}"]
     assert found[6] == ["r3  0x00163333  1454899  read at the halt, not written since"]
     assert found[8] == ["station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}"]
-    assert found[9][1:3] == ["#13,594  <parse_values+26>  0x00163333  rx.c:83", "[7 stores whose address is not known]"]
+    assert found[9][1:3] == ["#13,594  <parse_values+26>  0x0000045b -> 0x00163333  rx.c:83", "[7 stores whose address is not known]"]
 
 
 _HALT_ALONE = """python
@@ -341,7 +341,7 @@ def test_a_program_without_debug_information(tmp_path: Path) -> None:
     assert found["etm x/xw &station"] == ["0x2000009c <station>:\t0x00156666"]
     assert found["etm backtrace"][0] == "#0  0x000001b2 in parse_values ()"
     assert found["etm writes 0x200000bc"] == found["etm writes *0x200000bc"]
-    assert found["etm writes 0x200000bc"][1].split() == ["#13,594", "<parse_values+26>", "0x00163333"]
+    assert found["etm writes 0x200000bc"][1] == "#13,594  <parse_values+26>  0x0000045b -> 0x00163333"
 
 
 def test_a_core_that_is_not_halted() -> None:

@@ -1,0 +1,63 @@
+"""A history's scene, made once, and how its places are written."""
+
+from __future__ import annotations
+
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.history.frames import exception_of
+from gdb_etm.program.isa import Isa
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.diagnosed import scene_of
+from gdb_etm.session.recovered import Recovered
+from gdb_etm.session.session import DebugSession
+from gdb_etm.views.fault import Words
+
+
+def scene_for(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
+    """Give a history's scene; it is kept with its recovery."""
+    if known.scene is None:
+        known.scene = scene_of(session, decoded, known)
+    return known.scene
+
+
+def words_for(session: DebugSession, scene: Scene) -> Words:
+    """Make the debugger's way to write what is in a program."""
+    debugger, history = session.debugger, scene.history
+
+    def text(address: int, size: int, isa: Isa) -> str:
+        code = history.program.read(address, size)
+        return " ".join(debugger.disassemble(address, code, isa).partition("@")[0].split())
+
+    def at(address: int) -> str:
+        template = scene.template_at(address & ~1, len(history))
+        return "" if template is None else text(template.address, template.size, template.isa)
+
+    def instruction(number: int) -> str:
+        one = history.instruction(number)
+        return text(one.address, one.size, one.isa)
+
+    def line(address: int) -> str:
+        there = debugger.line_at(address & ~1)
+        return "%s:%d" % (there.path, there.line) if there is not None else ""
+
+    def source(address: int) -> str:
+        there = debugger.line_at(address & ~1)
+        return (debugger.source_text(there) or "").strip() if there is not None else ""
+
+    def symbol(address: int) -> str:
+        return debugger.symbol_at(address & ~1)
+
+    return Words(instruction, at, symbol, line, source)
+
+
+def context_of(session: DebugSession, decoded: Decoded, scene: Scene, number: int) -> str:
+    """Name the handler or thread that executed an instruction.
+
+    :returns: Such as ``"in SysTick"``; empty where there is but one thread.
+    """
+    activation = scene.activation(number)
+    exception = exception_of(activation.frame) if activation is not None else None
+    if exception is not None and exception.event is not None:
+        return "in %s" % exception.event.name
+    threads = decoded.threads(session.debugger)
+    own = threads.at(number) if len(threads.threads) > 1 else None
+    return "" if own is None else "in thread %s" % threads.label(own.thread.number)
