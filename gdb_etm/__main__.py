@@ -215,6 +215,10 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.command == "info":
         words += ["--at", "%d" % arguments.at]
         arguments.words = arguments.words or ["registers"]
+    if arguments.command in _AT_FIRST and len(arguments.words) > 1 and arguments.words[0].isdigit():
+        words += ["--at", arguments.words.pop(0)]
+    if arguments.command == "origin":
+        words += ["--addresses"] if arguments.addresses else []
     if arguments.command == "writes":
         words += ["--by=" + arguments.by] if arguments.by else []
         words += ["--reads"] if arguments.reads else []
@@ -247,16 +251,26 @@ _LISTINGS: Dict[str, _Listing] = {
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
     "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
     "fault": _Listing("say why the program went wrong", _session_lines, _fault_object, ("text", "json")),
+    "origin": _Listing("say where a value came from", _session_lines, None, ("text",)),
+    "uses": _Listing("say what was made of a value", _session_lines, None, ("text",)),
     "why": _Listing("explain why a register's value is known", _session_lines, None, ("text",)),
+    "race": _Listing("list the updates of a variable that were lost", _session_lines, None, ("text",)),
     "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
 }
 
 
 # Listings that ask for numbers of instructions, or of values at them.
-_OF_ONE = ("info", "why", "writes")
+_OF_ONE = ("info", "origin", "uses", "why", "writes", "race")
+# Those that take the number first.
+_AT_FIRST = ("origin", "uses")
 
 # What follows the snapshot, where that is no range.
-_WORDS = {"info": ("registers", ""), "why": ("N REG", ""), "writes": ("WHAT", ": ADDRESS[,SIZE] or a variable")}
+_WORDS = {
+    "info": ("registers", ""),
+    "why": ("N REG", ""),
+    **dict.fromkeys(("writes", "race"), ("WHAT", ": ADDRESS[,SIZE] or a variable")),
+}
+_WORDS.update(dict.fromkeys(_AT_FIRST, ("N WHAT", ": before which instruction, and REG, ADDRESS[,SIZE] or a variable")))
 
 
 def _number(text: str) -> int:
@@ -295,6 +309,9 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if name == "info":
         parser.add_argument("--at", metavar="N", type=_number, required=True, help="before which instruction")
+    if name == "origin":
+        about = "also where the addresses of its loads and stores came from"
+        parser.add_argument("--addresses", action="store_true", help=about)
     if name == "writes":
         parser.add_argument("--by", metavar="FUNCTION", help="only those of this function")
         parser.add_argument("--reads", action="store_true", help="loads instead of stores")

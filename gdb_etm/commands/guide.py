@@ -18,7 +18,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "history": ("history", "functions", "threads", "packets"),
     "offline": ("captures", "save", "load"),
     "reverse": ("replay",),
-    "fault": ("fault",),
+    "fault": ("fault", "origin", "uses", "race"),
     "values": ("print", "x", "why", "writes"),
 }
 

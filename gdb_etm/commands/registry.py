@@ -16,7 +16,9 @@ from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
 from gdb_etm.commands.moves import MOVE_COMMANDS
 from gdb_etm.commands.on import ON
+from gdb_etm.commands.origin import ORIGIN, USES
 from gdb_etm.commands.packets import PACKETS
+from gdb_etm.commands.race import RACE
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
@@ -60,8 +62,11 @@ COMMANDS: Tuple[Command, ...] = (
     PRINT,
     X,
     FAULT,
+    ORIGIN,
+    USES,
     WHY,
     WRITES,
+    RACE,
     *FRAME_COMMANDS,
     *MOVE_COMMANDS,
 )

@@ -9,7 +9,7 @@ from gdb_etm.diagnosis.index import TraceIndex
 from gdb_etm.diagnosis.library import is_library
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
-from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.frames import Frame, Function, exception_of
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.lift.template import Template, Templates
@@ -180,6 +180,12 @@ class Scene:
                     found = [(self._activations[at], frame.called_at), *self.callers(self._activations[at])]
             frame = frame.up
         return found
+
+    def context(self, number: int) -> object:
+        """Give what tells the handlers' activations and the threads apart."""
+        activation = self.activation(number)
+        exception = exception_of(activation.frame) if activation is not None else None
+        return self._calls.threads.at(number) if exception is None else exception
 
     def activations(self) -> Sequence[ActivationSpan]:
         """List all activations in the order of their first instructions."""

@@ -68,6 +68,11 @@ class Slice:
             if maker.tier <= Tier.ASSUMED:
                 self._follow(cost, node)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more than is looked at."""
+        return bool(self._heap)
+
     def _follow(self, cost: int, node: Node) -> None:
         maker = node.maker
         copied = self._scene.copied_from(maker) if maker.kind is MakerKind.MERGED else None

@@ -25,7 +25,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``diagnosed.py``: why the program went wrong, of which a history is.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``scenes.py``: what the diagnosis of a history looks at; ``objects.py``: objects in memory, as users name them;
-  ``stores.py``: the stores to one, and its loads.
+  ``stores.py``: the stores to one, and its loads; ``asked.py``: any value that is asked about, and ``chains.py``: where
+  it came from, and what was made of it.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and
   ``disassembler.py``: small things for many.

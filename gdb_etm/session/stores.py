@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.runs import Run, runs
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.recovery.lift.operations import MASK
@@ -140,6 +141,27 @@ def _counted(found: Iterable[Write], unknown: List[int]) -> Iterator[Write]:
         end = len(unknown) if newer is None else bisect_left(unknown, newer)
         yield one._replace(unknown_after=max(end - bisect_right(unknown, one.number), 0))
         newer = one.number
+
+
+class ObjectTouches(NamedTuple):
+    """All known accesses to an object."""
+
+    # Oldest first.
+    touches: Tuple[Touch, ...]
+    # How many stores have addresses that are not known.
+    unknown: int
+    # The first instruction that was looked at.
+    first: int
+
+
+def touches_of(at: Moment, place: MemoryObject) -> ObjectTouches:
+    """Find all known accesses to an object."""
+    written = at.recovery.writes(place.address, place.size)
+    read = _loads(at, place, None)
+    found = [Touch(one.number, True, one.address, one.size) for one in written.writes if one.certain]
+    found += [Touch(one.number, False, one.address, one.size) for one in read.writes]
+    unknown = written.unknown_before + sum(one.unknown_after for one in written.writes)
+    return ObjectTouches(tuple(sorted(found)), unknown, max(written.first, read.first))
 
 
 def value_of(at: Moment, number: int, address: int, size: int) -> Value:

@@ -3,7 +3,7 @@
 - ``history.py``: instructions, events and loads and stores of a history, and its call history.
 - ``values.py``: registers and memory of the past, with what they rest on.
 - ``fault.py``: why a program went wrong.
-- ``writes.py``: stores and loads.
+- ``writes.py``: stores and loads; ``steps.py``: a value's step in words; ``tree.py``: steps as a tree.
 - ``packets.py``, ``elements.py``: a trace stream.
 - ``captures.py``, ``threads.py``, ``budget.py``, ``filters.py``, ``events.py``, ``registers.py``: what commands list.
 - ``text.py``: words and columns that several of these share; ``styles.py``: the parts of lines that have a style.

@@ -82,6 +82,61 @@ def test_writes_by_a_function_and_loads(snapshot: Path) -> None:
     assert shell("writes", snapshot, "--reads", "station.table")[0] == 1
 
 
+def test_the_origin_of_the_bad_address(snapshot: Path) -> None:
+    status, lines = shell("origin", snapshot, "r3")
+    assert status == 0 and lines[:4] == [
+        "r3 = 0x00163333 at the fault, after #18,364:",
+        "#18,363  <dispatch+18>       rx.c:121  r3 = 0x00163333: loaded from station.table[0].handler",
+        "#13,594  <parse_values+26>   rx.c:83   station.table[0].handler = 0x00163333: stored from r0",
+        "#13,591  <parse_number+116>  rx.c:75   r0 = 0x00163333: computed from r0, r3",
+    ]
+    assert any(line.endswith("0x40004000: read from outside of the program's memory") for line in lines)
+    assert "is in no trace of the core's" in lines[-1] or "constant of the program" in lines[-1]
+    assert not any("address: " in line for line in lines)
+    more = shell("origin", snapshot, "--addresses", "18364", "r3")[1]
+    assert more[0] == "r3 = 0x00163333 before instruction 18,364, <dispatch+20>:"
+    assert more[2] == "#18,359  <dispatch+8>        rx.c:120     address: r3 = 0x20000070: computed from r2, r3"
+
+
+def test_the_origin_of_variables(snapshot: Path) -> None:
+    # In a register by debug information, a loop's counter; then what the loop began with.
+    assert shell("origin", snapshot, "13594", "count")[1] == [
+        "count in r5 = 0x00000009 before instruction 13,594, <parse_values+26>:",
+        "#13,500  <parse_values+18>  rx.c:83  r5 = 0x00000009: computed from r4",
+        "                                     [8 more like it, to #12,746]",
+        "#13,491  <parse_values+30>  rx.c:83    r4 = 0x00000008: copied from r5",
+        "                                       [7 more like it, to #12,841]",
+        "#12,736  <parse_values+10>  rx.c:81    r4 = 0x00000000: a constant of the program",
+        "[ends at #12,736: there is a constant of the program]",
+    ]
+    assert shell("origin", snapshot, "message")[1] == [
+        "message in r0 = 0x2007ffe4 at the fault, after #18,364:",
+        "#18,353  <main+76>  main.c:22  r0 = 0x2007ffe4: computed from sp",
+        "[ends at #18,353: what the stack pointer was]",
+    ]
+    assert shell("origin", snapshot, "0x200000bc")[1][0].startswith(
+        "0x200000bc <station.table[0].handler> = 0x00163333 at the fault"
+    )
+
+
+def test_the_uses_of_a_value(snapshot: Path) -> None:
+    lines = shell("uses", snapshot, "13594", "r0")[1]
+    assert lines[:4] == [
+        "r0 = 0x00163333 before instruction 13,594, <parse_values+26>:",
+        "#13,594  <parse_values+26>        rx.c:83    station.table[0].handler = 0x00163333: stored from r0",
+        "#13,958  <statistics_add_all+12>  app.c:40   r1 = 0x00163333: loaded from station.table[0].handler",
+        "#13,964  <statistics_add+6>       app.c:18     compares it: cmp r2, r1",
+    ]
+    assert lines[-1].startswith("[2,000 instructions from here on were looked at; loads and stores of unknown")
+    gone = shell("uses", snapshot, "13594", "0x200000bc")[1]
+    assert gone[1:] == ["[nothing holds it after #13,594; loads and stores of unknown address are not followed]"]
+
+
+def test_no_race(snapshot: Path) -> None:
+    said = "no update of it was interrupted by another context's store, in 18,364 instructions"
+    assert shell("race", snapshot, "ring_head")[1][1] == said + "; 7 stores have unknown addresses"
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -90,6 +145,9 @@ def test_writes_by_a_function_and_loads(snapshot: Path) -> None:
         (("why", "r4"), "without GDB there is no position: say before which instruction"),
         (("why",), "a register is missing: etm why r3, or etm why N r3"),
         (("writes", "station.table[0]"), 'no variable "station.table[0]"; did you mean station?'),
+        (("origin", "pc"), "pc is not followed; the flags in it are n, z, c and v"),
+        (("origin", "nothing"), 'no variable "nothing" (or ask about a register, or ADDRESS,SIZE)'),
+        (("uses", "r3"), "nothing ran after this position; say from where on: --at N"),
         (("writes",), "EXPR is missing. Usage: etm writes [--at N] [--id ID] [--by FUNCTION] [--reads] EXPR"),
     ],
 )

@@ -1,0 +1,79 @@
+"""Single steps of a value in words."""
+
+from __future__ import annotations
+
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.slice import Node
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.values import Value
+from gdb_etm.views.values import mark
+
+_WORD = 4
+_MADE = {
+    MakerKind.COMPUTED: "computed",
+    MakerKind.COPIED: "copied",
+    MakerKind.LOADED: "loaded",
+    MakerKind.CONSTANT: "a constant of the program",
+    MakerKind.STORED: "stored",
+    MakerKind.PUSHED: "pushed by an exception",
+    MakerKind.SELECTED: "set under a condition that is not known",
+    MakerKind.MERGED: "made by several stores",
+    MakerKind.KEPT: "kept",
+    MakerKind.BEFORE: "there before what is known begins",
+    MakerKind.HIDDEN: "maybe of a store whose address is not known",
+    MakerKind.DEVICE: "read from outside of the program's memory",
+    MakerKind.OUTSIDE: "made by what is not followed",
+}
+
+
+def place_name(place: Place, scene: Scene) -> str:
+    """Name a place: ``"r3"``, ``"station.table[1].handler"``, ``"0x2007ffa0"``."""
+    return place.name if isinstance(place, RegisterPlace) else memory_name(place, scene)
+
+
+def memory_name(place: MemoryPlace, scene: Scene) -> str:
+    """Name a piece of memory, by the variable and member there."""
+    areas = scene.names.containers(place.address)
+    exact = [one for one in areas if one.start == place.address and one.size == place.size]
+    if exact or not areas:
+        return exact[-1].name if exact else "0x%08x" % place.address
+    offset = place.address - areas[-1].start
+    return areas[-1].name + ("+%d" % offset if offset else "")
+
+
+def value_at(place: Place, value: Value, scene: Scene) -> str:
+    """Write a place's value; a function's address with its name.
+
+    :returns: Nothing where it is not known.
+    """
+    if value.value is None or isinstance(place, MemoryPlace) and place.size > _WORD:
+        return ""
+    size = place.size if isinstance(place, MemoryPlace) else _WORD
+    name = scene.names.beginning(value.value) if size == _WORD and value.value & 1 else ""
+    return "0x%0*x%s" % (2 * size, value.value, " <%s>" % name if name else "")
+
+
+def step_text(node: Node, scene: Scene) -> str:
+    """Say what is in a place, and what put it there.
+
+    :returns: Such as ``"r3 = 0x00163333: loaded from station.table[0].handler (assumed)"``.
+    """
+    maker, place = node.maker, node.place
+    value = value_at(place, scene.value(place), scene)
+    text = place_name(place, scene) + (" = " + value if value else "")
+    return ("%s: %s %s" % (text, _made(node, scene), mark(maker.tier))).rstrip()
+
+
+def _made(node: Node, scene: Scene) -> str:
+    maker = node.maker
+    sources = [one.name for one in maker.sources if isinstance(one, RegisterPlace)]
+    if maker.kind is MakerKind.LOADED and maker.accessed is not None:
+        return "loaded from %s" % memory_name(maker.accessed, scene)
+    if maker.kind is MakerKind.STORED and sources:
+        return "stored from %s" % ", ".join(sources)
+    if maker.kind is MakerKind.COPIED and sources:
+        return "copied from %s" % sources[0]
+    if maker.kind is MakerKind.COMPUTED and sources:
+        return "computed from %s" % ", ".join(sources)
+    copied = scene.copied_from(maker) if maker.kind is MakerKind.MERGED else None
+    return _MADE[maker.kind] if copied is None else "copied from %s" % memory_name(copied, scene)
