@@ -13,6 +13,8 @@ In the order in which they are used:
   accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.
 - ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed.
 - ``slice.py``: the steps back from there; ``pointers.py``: where the pointer of an access was made.
+- ``lost_updates.py``: stores that lose another context's; ``runs.py``: stores side by side, of one copy; ``uses.py``:
+  the steps forward from a value.
 - ``patterns/``: mistakes, a file each; ``suspicion.py``: what they say.
 - ``diagnose.py``: all of it.
 

@@ -141,7 +141,7 @@ def _of_table(slice_: Slice, end: End, ends: Sequence[End]) -> List[End]:
 
 
 def calls_between(scene: Scene, node: Node) -> List[int]:
-    """List the calls that brought a value from its maker to its reader, the newest first."""
+    """List the calls that brought a value to its reader."""
     reader = scene.activation(node.place.number) if node.place.number <= len(scene.history) else None
     frame = reader.frame if reader is not None else None
     found: List[int] = []

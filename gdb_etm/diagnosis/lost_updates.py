@@ -25,11 +25,15 @@ def lost_updates(scene: Scene, touches: Sequence[Touch]) -> List[LostUpdate]:
     :param touches: The loads and stores of an object, oldest first.
     :returns: The newest first.
     """
-    found = [_lost(scene, touches, at) for at in range(len(touches) - 1, -1, -1) if touches[at].store]
+    found = [lost_update(scene, touches, at) for at in range(len(touches) - 1, -1, -1) if touches[at].store]
     return [one for one in found if one is not None]
 
 
-def _lost(scene: Scene, touches: Sequence[Touch], at: int) -> Optional[LostUpdate]:
+def lost_update(scene: Scene, touches: Sequence[Touch], at: int) -> Optional[LostUpdate]:
+    """Find what a store loses, as :func:`lost_updates` does.
+
+    :param at: The store's index.
+    """
     store = touches[at]
     own, context = scene.activation(store.number), scene.context(store.number)
     others: List[Touch] = []

@@ -1,4 +1,4 @@
-"""The value that a user asks about: of a register or a variable."""
+"""The value that a user asks about: a register's or variable's."""
 
 from __future__ import annotations
 

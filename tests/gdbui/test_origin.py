@@ -1,4 +1,4 @@
-"""Real GDB, real pyOCD: where values came from, and what was made of them."""
+"""Real GDB, real pyOCD: where values came from, and went to."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Dict, Optional
 
+from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
-from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
@@ -31,7 +32,7 @@ class Races:
         accessed = accessed_at(node.maker)
         if node.maker.kind is not MakerKind.STORED or accessed is None:
             return None
-        return self.lost(node.maker.number, accessed)
+        return self._lost(node.maker.number, accessed)
 
     def around(self, slice_: Slice, number: int) -> Optional[Suspicion]:
         """Find the newest lost update of an object of a slice.
@@ -54,48 +55,21 @@ class Races:
         for touch in sorted(stores):
             own = self._scene.activation(touch.number)
             if own is not None and not own.frame.is_handling:
-                found = self.lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
+                found = self._lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
                 if found is not None:
                     lost[self._scene.index.address(touch.number)] = found
         # Of several functions nobody knows whose matters.
         functions = {self._scene.names.function(address) for address in lost}
         return max(lost.values(), key=lambda one: one.number) if len(functions) == 1 else None
 
-    def lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
-        """Find the update that a store loses.
-
-        :param number: The store's.
-        """
-        scene = self._scene
-        own = scene.activation(number)
-        if own is None or own.function is None:
+    def _lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
+        # The update that a store loses.
+        touches = self._scene.index.touching(accessed.address, accessed.size)
+        stores = [at for at, touch in enumerate(touches) if touch.number == number and touch.store]
+        found = lost_update(self._scene, touches, stores[-1]) if stores else None
+        if found is None:
             return None
-        other: Optional[int] = None
-        for touch in reversed(scene.index.touching(accessed.address, accessed.size)):
-            if touch.number >= number:
-                continue
-            if touch.number < own.first:
-                break
-            by = scene.activation(touch.number)
-            if by is own:
-                return self._lost(number, other) if other is not None and not touch.store else None
-            if touch.store and other is None and by is not None and self._interrupts(by, own):
-                other = touch.number
-        return None
-
-    def _interrupts(self, by: ActivationSpan, own: ActivationSpan) -> bool:
-        # Whether an activation ran in a handler that interrupted another one's context.
-        return by.frame.is_handling and not any(up is own.frame for up in self._to_handler(by))
-
-    def _to_handler(self, by: ActivationSpan) -> "list[object]":
-        found: "list[object]" = []
-        for frame in by.frame.callers():
-            if frame.is_exception:
-                break
-            found.append(frame)
-        return found
-
-    def _lost(self, number: int, other: int) -> Suspicion:
+        other = found.others[-1].number
         by = self._scene.function(other)
         text = "stores what it loaded before %s changed it: that change is lost" % (
             by.name if by is not None else "another context"
