@@ -14,7 +14,11 @@ from gdb_etm.views.fault import Words, fault_lines
 
 def run_fault(session: DebugSession, values: Values) -> Iterator[str]:
     """Say why the program went wrong."""
-    found = diagnosed(session, values.get(TRACE_ID))
+    return explained(session, diagnosed(session, values.get(TRACE_ID)))
+
+
+def explained(session: DebugSession, found: Diagnosed) -> Iterator[str]:
+    """Write a diagnosis as lines."""
     yield from fault_lines(found.diagnosis, found.status, found.scene, words_of(session, found))
 
 

@@ -6,10 +6,12 @@ import re
 from typing import Iterator, List, Sequence, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.fault import explained
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import AT, moment_of, register_at
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Step
+from gdb_etm.session.diagnosed import NothingWrong, diagnosed
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.recovered import named
 from gdb_etm.session.register_names import CORE, register_name
@@ -29,7 +31,8 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     session.look()
     first, second = values.get(NUMBER), values.get(REGISTER)
     if first is None:
-        raise CommandError("a register is missing: etm why r3, or etm why N r3")
+        yield from _fault(session, values)
+        return
     if second is None and _NUMBER.match(first) is not None:
         raise CommandError("a register is missing: etm why %s r3" % first)
     name = register_name(first if second is None else second)
@@ -55,6 +58,15 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     if len(shown) < len(steps):
         yield '[%s; "set etm history-size" sets how many are listed]' % plural(len(steps) - len(shown), "more fact")
     yield from at.notes()
+
+
+def _fault(session: DebugSession, values: Values) -> Iterator[str]:
+    # Without a register the question is why the program went wrong, if it did.
+    try:
+        found = diagnosed(session, values.get(TRACE_ID))
+    except NothingWrong:
+        raise CommandError("a register is missing: etm why r3, or etm why N r3")
+    yield from explained(session, found)
 
 
 def _before(at: Moment) -> str:
@@ -108,7 +120,8 @@ WHY = Command(
     details=(
         "The facts that it rests on, nearest first: what was read at the halt or when the run began, branches that\n"
         "were taken, loads and stores.  Each with its instruction; what is not exact is marked.\n"
-        'As many are listed as "set etm history-size" says.'
+        'As many are listed as "set etm history-size" says.\n'
+        'At a fault "etm why" alone is "etm fault".'
     ),
     arguments=(NUMBER, REGISTER, TRACE_ID),
     examples=(("why r3", "at the position"), ("why 18204 sp", "before instruction 18,204")),

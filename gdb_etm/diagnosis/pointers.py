@@ -35,6 +35,8 @@ class Root(NamedTuple):
     tier: Tier
     # The instructions that it came by, the newest first.
     trail: Tuple[int, ...]
+    # The first address that was made from it; of a stack's, as the address itself is SP.
+    pointed: int = 0
 
 
 class PointerRoots:
@@ -77,6 +79,7 @@ class PointerRoots:
         place: Place = base
         tier = Tier.EXACT
         trail: List[int] = []
+        pointed = 0
         for _ in range(_STEPS):
             value = self._scene.value(place)
             if value.value is None or not self._is_pointer(place):
@@ -97,8 +100,11 @@ class PointerRoots:
             following = None if ends else self._next(maker)
             if following is None:
                 made = place.number if is_stack else maker.number
-                return Root(value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier), tuple(trail))
+                return Root(
+                    value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier), tuple(trail), pointed
+                )
             trail.append(maker.number)
+            pointed = value.value
             place = following
         return None
 

@@ -21,6 +21,10 @@ from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
 
 
+class NothingWrong(CommandError):
+    """A history that ends with no fault."""
+
+
 class Diagnosed(NamedTuple):
     """Why a program went wrong, and what that was made from."""
 
@@ -70,7 +74,8 @@ def _debug_information(
 def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnosed:
     """Find out why the program of the shown history went wrong.
 
-    :raises CommandError: There is no history, no value of it is worked out, or nothing went wrong.
+    :raises NothingWrong: It did not.
+    :raises CommandError: There is no history, or no value of it is worked out.
     """
     decoded = session.shown(trace_id)
     known = recovered(session, decoded)
@@ -83,6 +88,6 @@ def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnose
         scene = scene_of(session, decoded, known)
         found = diagnose(scene, registers)
     if found is None:
-        raise CommandError('this history ends with no fault and no failed assertion; "etm origin" explains a value')
+        raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
     vector = found.site.event.vector if found.site.event is not None else None
     return Diagnosed(decoded, known, scene, fault_status(registers, vector), found)

@@ -90,3 +90,10 @@ def test_without_a_fault_there_is_a_line(capsys: pytest.CaptureFixture[str]) -> 
     found = run("keypad", "O2", "m7")
     assert main(["fault", str(found.snapshot), "--elf", str(found.elf), "--id", "77"]) == 1
     assert "no trace" in capsys.readouterr().err
+
+
+def test_why_alone_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("keypad", "O2", "m7")
+    wanted = lines_of(found, capsys=capsys)
+    assert main(["why", str(found.snapshot), "--elf", str(found.elf)]) == 0
+    assert capsys.readouterr().out.splitlines() == wanted

@@ -55,9 +55,9 @@ class Bounds:
                 continue
             registers = [place for place in bad.places if isinstance(place, RegisterPlace)]
             root = self._pointers.root(registers)
-            if root is None or root.is_stack or len(registers) > 1 and self._pointers.base(registers) is None:
+            if root is None or len(registers) > 1 and self._pointers.base(registers) is None:
                 continue
-            home = self._block(root) or self._indexed(root, len(registers))
+            home = self._local_of(root) if root.is_stack else self._block(root) or self._indexed(root, len(registers))
             if home is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"
                 kind = SuspicionKind.OVERRUN if verb == "writes" else SuspicionKind.OVERREAD
@@ -166,6 +166,13 @@ class Bounds:
         text = "%s outside of %s (%d bytes)" % ("writes" if is_store else "reads", home.name, home.size)
         kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
         return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, root.tier))
+
+    def _local_of(self, root: Root) -> Optional[Area]:
+        # The array of a frame that a pointer was made from.
+        owner = self._scene.activation(root.number)
+        areas = self._scene.locals(owner, root.number) if owner is not None else ()
+        found = [one for one in areas if one.is_array and one.start <= root.pointed < one.end]
+        return found[0] if found else None
 
     def _indexed(self, root: Root, registers: int) -> Optional[Area]:
         # What an access may reach: an index is of the array that begins where the pointer leads to.

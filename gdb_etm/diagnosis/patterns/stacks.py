@@ -74,13 +74,15 @@ class Stacks:
 
     def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
+        active = self.active(site.number)
+        top = self._scene.register(active[-1][0].first, "sp") if active else None
         for bad in site.bad:
             for place in bad.places if bad.why == NO_MEMORY else ():
-                if not isinstance(place, RegisterPlace) or bad.value is None:
+                if not isinstance(place, RegisterPlace) or bad.value is None or top is None or bad.value >= top:
                     continue
                 root = self._pointers.root([place])
                 if place.name == "sp" or root is not None and root.is_stack:
-                    return self._grown(self.active(site.number), site.number, "below RAM")
+                    return self._grown(active, site.number, "below RAM")
         return None
 
     def _object(self, address: int) -> Optional[Area]:
