@@ -19,7 +19,7 @@ from gdb_etm.views.values import mark
 
 # Why a way back ends, and what would say more.
 _ENDS = {
-    MakerKind.CONSTANT: "there is a constant of the program",
+    MakerKind.CONSTANT: "a constant of the program",
     MakerKind.DEVICE: "what a device, or another master, put there is in no trace of the core's",
     MakerKind.BEFORE: 'what ran before is not known: a filter ("help etm filter") makes room for more',
     MakerKind.HIDDEN: 'a store whose address is not known may be newer: "set etm anchor-memory on" says more next time',
@@ -126,7 +126,8 @@ def _step(node: Node, scene: Scene, words: Words) -> ChainStep:
 
 def _end(found: Slice, on_stack: Optional[Node]) -> str:
     ends = [node for node in found.nodes if node.maker.kind in _ENDS or node.maker.tier > Tier.ASSUMED]
-    own = [node for node in ends if not node.is_address]
+    # What is not known says more than a constant.
+    own = sorted([node for node in ends if not node.is_address], key=lambda node: node.maker.kind is MakerKind.CONSTANT)
     if own:
         text = _ENDS.get(own[0].maker.kind, _UNSURE)
         return "[ends at #{:,}: {}]".format(own[0].maker.number, text)

@@ -22,16 +22,20 @@ def test_the_transcript_explains_the_fault() -> None:
     typed = [line[len("(gdb) ") :].split()[:2] for line in lines if line.startswith("(gdb) ")]
     expected = ["source gdb_etm", "etm connect", "etm start", "continue", "etm functions", "etm history", "etm status"]
     expected += ["etm backtrace", "etm reverse-step", "etm print", "etm writes", "etm goto", "etm backtrace"]
-    expected += ["etm info", "etm info", "etm print", "etm list"]
+    expected += ["etm info", "etm info", "etm print", "etm list", "etm fault"]
     assert [" ".join(words) for words in typed] == expected
     assert "dispatch (message=message@entry=0x2007ffe4) at rx.c:121" in lines[lines.index("(gdb) etm reverse-step") :]
     # The store that corrupted the callback: the ninth value of eight, and the registers at that moment.
     store = lines[lines.index("(gdb) etm writes station.table[message->kind].handler") + 2]
-    assert store.split() == ["#13,594", "<parse_values+26>", "0x00163333", "rx.c:83"]
+    assert store.split() == ["#13,594", "<parse_values+26>", "0x0000045b", "->", "0x00163333", "rx.c:83"]
     there = lines[lines.index("(gdb) etm goto 13594") :]
     assert there[4] == "83\t        values[count++] = parse_number(&text);"
     assert "count = 9" in there and "r0    0x00163333     1454899" in there
     assert "station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}" in there
+    # The last command alone finds the same store.
+    verdict = lines[lines.index("(gdb) etm fault") :]
+    assert [line for line in verdict if line.startswith("==>")][0].startswith("==>    parse_values, rx.c:83: ")
+    assert "#13,594" in "".join(verdict) and "next   etm goto 13594" in verdict
     assert any(line.endswith("<HardFault (exception 3), from 0x00163332: not in the program>") for line in lines)
     assert any("subscription->handler(message);" in line for line in lines)
     # GDB's own words for the rest of a string of which the beginning is known.

@@ -27,7 +27,8 @@ def test_at_the_fault_and_at_a_position() -> None:
         "#13,594  <parse_values+26>   rx.c:83  station.table[0].handler = 0x00163333: stored from r0",
         "#13,591  <parse_number+116>  rx.c:75  r0 = 0x00163333: computed from r0, r3",
     ]
-    assert '"set etm history-size" sets how many are listed]' in whole[-2] and len(whole) == 13
+    assert '"set etm history-size" sets how many are listed]' in whole[-2]
+    assert len([line for line in whole if line.startswith("#")]) == 10
     assert found["etm origin $r3"][0] == "r3 = 0x00163333 at the fault, after #18,364:"
     assert found["etm origin count"][0] == "count in r5 = 0x00000009 before instruction 13,594, <parse_values+26>:"
     assert found["etm origin text"][0].endswith(" before instruction 13,594, <parse_values+26>:")
