@@ -67,7 +67,7 @@ ORIGIN = Command(
     "origin",
     "Tell where a value came from, step by step.",
     run_origin,
-    details="A tree where a value was made from several.  " + _DETAILS,
+    details="A tree where a value was made from several.\n" + _DETAILS,
     arguments=(AT, TRACE_ID, ADDRESSES, VALUE),
     examples=(
         ("origin r3", "of a register, at the position"),
@@ -81,7 +81,7 @@ USES = Command(
     "uses",
     "Tell what was made of a value, step by step.",
     run_uses,
-    details="2,000 instructions from there on are looked at.  " + _DETAILS,
+    details="2,000 instructions from there on are looked at.\n" + _DETAILS,
     arguments=(AT, TRACE_ID, VALUE),
     examples=(
         ("uses --at 13594 r0", "of what a register held then"),

@@ -143,7 +143,6 @@ def test_no_race(snapshot: Path) -> None:
         (("info", "--at", "13594", "locals"), "this needs GDB: its types and its symbols"),
         (("info", "--at", "99999"), "--at 99999: the instructions are numbered 1 to 18364"),
         (("why", "r4"), "without GDB there is no position: say before which instruction"),
-        (("why",), "a register is missing: etm why r3, or etm why N r3"),
         (("writes", "station.table[0]"), 'no variable "station.table[0]"; did you mean station?'),
         (("origin", "pc"), "pc is not followed; the flags in it are n, z, c and v"),
         (("origin", "nothing"), 'no variable "nothing" (or ask about a register, or ADDRESS,SIZE)'),

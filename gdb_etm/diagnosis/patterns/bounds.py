@@ -169,8 +169,9 @@ class Bounds:
 
     def _local_of(self, root: Root) -> Optional[Area]:
         # The array of a frame that a pointer was made from.
-        owner = self._scene.activation(root.number)
-        areas = self._scene.locals(owner, root.number) if owner is not None else ()
+        number = min(root.number, len(self._scene.history))
+        owner = self._scene.activation(number)
+        areas = self._scene.locals(owner, number) if owner is not None else ()
         found = [one for one in areas if one.is_array and one.start <= root.pointed < one.end]
         return found[0] if found else None
 

@@ -44,14 +44,15 @@ class Torn:
         small = [one for one in stores if one.accessed is not None and one.accessed.size < _WORD]
         if not small:
             return None
-        newest = max(small, key=lambda one: one.number)
-        part = next(place for place, one in zip(node.maker.sources, parts) if one is newest)
+        # The oldest of them went too far already.
+        first = min(small, key=lambda one: one.number)
+        part = next(place for place, one in zip(node.maker.sources, parts) if one is first)
         for look in looks:
-            known = look(Node(part, newest, node.at, False, node.at))
+            known = look(Node(part, first, node.at, False, node.at))
             if known is not None:
                 return known
-        text = "writes %s over %s" % (_size(newest), self._names(node.place))
-        return Suspicion(SuspicionKind.OVERRUN, newest.number, text, max(one.tier for one in small))
+        text = "writes %s over %s" % (_size(first), self._names(node.place))
+        return Suspicion(SuspicionKind.OVERRUN, first.number, text, max(one.tier for one in small))
 
     def _is_copy(self, maker: Maker) -> bool:
         # Whether a word was copied that was stored as one, or stands in the program as one.

@@ -52,11 +52,11 @@ static NOINLINE void small_graph(const struct style *style)
     ++recorder.printed;
 }
 
-static NOINLINE void large_graph(const struct style *style)
+static NOINLINE void large_graph(const struct style *style)   /* CULPRIT */
 {                                       /* CULPRIT */
     char rows[9][72];                   /* CULPRIT */
 
-    for (int level = 4; level >= -4; --level)  /* CULPRIT */
+    for (int level = 4; level >= -4; --level)
         draw_row(rows[4 - level], level, WIDTH);                        /* CULPRIT */
     for (unsigned i = 0; i < COUNT(rows); ++i)
         style->out(rows[i]);            /* FAULTS */
