@@ -83,7 +83,12 @@ class PointerRoots:
         for _ in range(_STEPS):
             value = self._scene.value(place)
             if value.value is None or not self._is_pointer(place):
-                return None
+                # A pointer that went one step too far leads nowhere by itself.
+                past = self._before(place) if place is base else None
+                if past is None:
+                    return None
+                place = past
+                continue
             tier = max(tier, value.tier)
             maker = self._scene.maker(place)
             # MRS reads what SP is, or what it is not.
@@ -107,6 +112,11 @@ class PointerRoots:
             pointed = value.value
             place = following
         return None
+
+    def _before(self, place: Place) -> Optional[Place]:
+        maker = self._scene.maker(place)
+        source = maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
+        return source if source is not None and self._is_pointer(source) else None
 
     def _next(self, maker: Maker) -> Optional[Place]:
         if len(maker.sources) == 1:
