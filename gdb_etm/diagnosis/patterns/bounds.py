@@ -57,6 +57,9 @@ class Bounds:
             root = self._pointers.root(registers)
             if root is None or len(registers) > 1 and self._pointers.base(registers) is None:
                 continue
+            # Compilers reach an object by its distance from one near by.
+            if len(registers) == 1 and not root.trail:
+                continue
             home = self._local_of(root) if root.is_stack else self._block(root) or self._indexed(root, len(registers))
             if home is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"

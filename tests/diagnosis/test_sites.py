@@ -1,0 +1,75 @@
+"""The board's truth: sites of crashes, and no accusation where nobody is guilty.
+
+The program crashes because a debugger has asked it to, so what it does just before is what it was written for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+
+import pytest
+
+from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
+from gdb_etm.diagnosis.names import DebugNames
+from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.history.calls import call_history
+from gdb_etm.history.exits import Exits
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.frame_variables import load_frame_variables
+from gdb_etm.program.objects import load_objects
+from gdb_etm.program.variables import load_variables
+from tests.firmware.crashes.build import elf
+from tests.recovery.crashes import Crash, Halt, halt_of
+
+# What is bad, and what is said of it.
+SITES: Dict[str, Tuple[str, str]] = {
+    "call_odd": ("the address that it goes to", "where no code is"),
+    "call_null": ("the address that it goes to", "NULL"),
+    "call_even": ("the address that it goes to", "even: bit 0 is 0, which asks for A32 code"),
+    "call_unmapped": ("the address that it goes to", "where no code is"),
+    "read": ("the load's address", "no memory is there"),
+    "write": ("the store's address", "no memory is there"),
+    "divide": ("the divisor", "0"),
+    "unaligned": ("the load's address", "not a multiple of 4"),
+}
+OTHERS = ("exc_return", "overflow", "frame_even", "frame_unmapped", "undefined", "guarded_write", "unaligned_pair")
+
+
+def diagnosed(halt: Halt) -> Tuple[Scene, Optional[Diagnosis]]:
+    """Diagnose a crash."""
+    path = elf("integers")
+    debugger = OfflineDebugger([path])
+    calls = call_history(halt.history, debugger.function_at, Exits(halt.history.program))
+    names = DebugNames(
+        load_variables([path]),
+        load_frame_variables([path]),
+        load_objects([path]).markers,
+        lambda address: "",
+        debugger.function_at,
+    )
+    scene = Scene(halt.recovery(), calls, load_frames([path]), names)
+    return scene, diagnose(scene, halt.registers)
+
+
+@pytest.mark.parametrize("board", ["m33", "m7", "m4"])
+@pytest.mark.parametrize("way", SITES)
+def test_the_site_and_what_is_bad(way: str, board: str, tmp_path: Path) -> None:
+    halt = halt_of(Crash(board, way), tmp_path)
+    scene, found = diagnosed(halt)
+    assert found is not None
+    what, why = SITES[way]
+    bad = found.site.bad[0]
+    assert bad.what == what and bad.why.endswith(why), found.site
+    truth = halt.told[-2][0]
+    assert scene.index.address(found.site.number) == truth
+
+
+@pytest.mark.parametrize("board", ["m33", "m7", "m4"])
+@pytest.mark.parametrize("way", (*SITES, *OTHERS))
+def test_nobody_is_accused(way: str, board: str, tmp_path: Path) -> None:
+    _, found = diagnosed(halt_of(Crash(board, way), tmp_path))
+    assert found is not None
+    kind = found.verdict.kind.name if found.verdict is not None else "ORIGIN"
+    assert kind == ("STACK_OVERFLOW" if way == "overflow" else "ORIGIN"), found.verdict
