@@ -24,12 +24,17 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadValue",
     "Breakpoint",
     "Call",
     "CallKind",
     "Capture",
+    "Chain",
+    "ChainStep",
     "Counter",
     "EtmError",
+    "Fault",
+    "FaultVerdict",
     "Finding",
     "History",
     "Instruction",

@@ -16,6 +16,7 @@ from gdb_etm.errors import CommandError, EtmError
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
+    from gdb_etm.commands.declare import Command, Values
     from gdb_etm.history.build import SourceStream
     from gdb_etm.history.store import ExecutionHistory
     from gdb_etm.protocols.packet import Packet
@@ -204,7 +205,7 @@ def _session(arguments: argparse.Namespace) -> DebugSession:
     return session
 
 
-def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
+def _parsed(arguments: argparse.Namespace) -> Tuple[DebugSession, Command, Values]:
     # GDB's command of the same name.
     from gdb_etm.commands.parse import parse, words_of
     from gdb_etm.commands.registry import command_named
@@ -212,28 +213,29 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     session = _session(arguments)
     command = command_named(arguments.command)
     words = [] if arguments.id is None else ["--id", "%d" % arguments.id]
+    typed: List[str] = list(getattr(arguments, "words", ()))
     if arguments.command == "info":
         words += ["--at", "%d" % arguments.at]
-        arguments.words = arguments.words or ["registers"]
-    if arguments.command in _AT_FIRST and len(arguments.words) > 1 and arguments.words[0].isdigit():
-        words += ["--at", arguments.words.pop(0)]
-    if arguments.command == "origin":
-        words += ["--addresses"] if arguments.addresses else []
-    if arguments.command == "writes":
-        words += ["--by=" + arguments.by] if arguments.by else []
-        words += ["--reads"] if arguments.reads else []
-    words += words_of(command, " ".join(arguments.words)) if command.is_raw else arguments.words
-    yield from command.run(session, parse(command, words))
+        typed = typed or ["registers"]
+    if arguments.command in _AT_FIRST and len(typed) > 1 and typed[0].isdigit():
+        words += ["--at", typed.pop(0)]
+    for option, metavar, _ in _OPTIONS.get(arguments.command, ()):
+        value = getattr(arguments, option[2:])
+        words += [] if not value else ["%s=%s" % (option, value)] if metavar else [option]
+    words += words_of(command, " ".join(typed)) if command.is_raw else typed
+    return session, command, parse(command, words)
 
 
-def _fault_object(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.commands.fault import words_of
-    from gdb_etm.session.diagnosed import diagnosed
-    from gdb_etm.views.fault import fault_object
+def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
+    session, command, values = _parsed(arguments)
+    yield from command.run(session, values)
 
-    session = _session(arguments)
-    found = diagnosed(session, arguments.id)
-    yield json.dumps(fault_object(found.diagnosis, found.status, found.scene, words_of(session, found)))
+
+def _value_object(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.commands.value_objects import OBJECTS
+
+    session, command, values = _parsed(arguments)
+    yield json.dumps(OBJECTS[command.name](session, values))
 
 
 class _Listing(NamedTuple):
@@ -250,12 +252,12 @@ _LISTINGS: Dict[str, _Listing] = {
     "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
     "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
-    "fault": _Listing("say why the program went wrong", _session_lines, _fault_object, ("text", "json")),
-    "origin": _Listing("say where a value came from", _session_lines, None, ("text",)),
-    "uses": _Listing("say what was made of a value", _session_lines, None, ("text",)),
+    "fault": _Listing("say why the program went wrong", _session_lines, _value_object, ("text", "json")),
+    "origin": _Listing("say where a value came from", _session_lines, _value_object, ("text", "json")),
+    "uses": _Listing("say what was made of a value", _session_lines, _value_object, ("text", "json")),
     "why": _Listing("explain why a register's value is known", _session_lines, None, ("text",)),
-    "race": _Listing("list the updates of a variable that were lost", _session_lines, None, ("text",)),
-    "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
+    "race": _Listing("list the updates of a variable that were lost", _session_lines, _value_object, ("text", "json")),
+    "writes": _Listing("list the stores that wrote a variable", _session_lines, _value_object, ("text", "json")),
 }
 
 
@@ -263,14 +265,19 @@ _LISTINGS: Dict[str, _Listing] = {
 _OF_ONE = ("info", "origin", "uses", "why", "writes", "race")
 # Those that take the number first.
 _AT_FIRST = ("origin", "uses")
+# Options of the commands in GDB: name, word for the value, help.
+_OPTIONS: Dict[str, Tuple[Tuple[str, str, str], ...]] = {
+    "origin": (("--addresses", "", "also where the addresses of its loads and stores came from"),),
+    "writes": (("--by", "FUNCTION", "only those of this function"), ("--reads", "", "loads instead of stores")),
+}
 
 # What follows the snapshot, where that is no range.
 _WORDS = {
     "info": ("registers", ""),
     "why": ("N REG", ""),
     **dict.fromkeys(("writes", "race"), ("WHAT", ": ADDRESS[,SIZE] or a variable")),
+    **dict.fromkeys(_AT_FIRST, ("N WHAT", ": before which instruction, and REG, ADDRESS[,SIZE] or a variable")),
 }
-_WORDS.update(dict.fromkeys(_AT_FIRST, ("N WHAT", ": before which instruction, and REG, ADDRESS[,SIZE] or a variable")))
 
 
 def _number(text: str) -> int:
@@ -309,13 +316,11 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if name == "info":
         parser.add_argument("--at", metavar="N", type=_number, required=True, help="before which instruction")
-    if name == "origin":
-        about = "also where the addresses of its loads and stores came from"
-        parser.add_argument("--addresses", action="store_true", help=about)
-    if name == "writes":
-        parser.add_argument("--by", metavar="FUNCTION", help="only those of this function")
-        parser.add_argument("--reads", action="store_true", help="loads instead of stores")
-    parser.set_defaults(words=[])
+    for option, metavar, about in _OPTIONS.get(name, ()):
+        if metavar:
+            parser.add_argument(option, metavar=metavar, help=about)
+        else:
+            parser.add_argument(option, action="store_true", help=about)
     if listing.text is not _elements and name != "fault":
         metavar, default = _WORDS.get(name, ("RANGE", "; default: everything"))
         about = 'as after "etm %s"%s' % (name, default)

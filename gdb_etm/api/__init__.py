@@ -14,15 +14,22 @@ from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.session import Breakpoint, Session, Stop
 from gdb_etm.errors import EtmError
 from gdb_etm.recovery.values import Finding, Step, Tier, Value, Write, Written
+from gdb_etm.session.chains import Chain, ChainStep
+from gdb_etm.session.faults import BadValue, Fault, FaultVerdict
 from gdb_etm.traceunit.actions import Counter
 
 __all__ = [
+    "BadValue",
     "Breakpoint",
     "Call",
     "CallKind",
     "Capture",
+    "Chain",
+    "ChainStep",
     "Counter",
     "EtmError",
+    "Fault",
+    "FaultVerdict",
     "Finding",
     "History",
     "Instruction",

@@ -6,6 +6,7 @@ import os
 from typing import ContextManager, Dict, List, Optional, Union
 
 from gdb_etm import capture as waist
+from gdb_etm.api.explainer import Explainer
 from gdb_etm.api.files import Files, paths
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
@@ -94,7 +95,7 @@ def history_of(session: DebugSession, decoded: Decoded) -> History:
     def recover(number: int) -> ContextManager[Recovery]:
         return recovered(session, decoded).solved(number, session.meter)
 
-    return History(decoded, session.debugger, recover)
+    return History(decoded, session.debugger, recover, Explainer(session, decoded))
 
 
 def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:

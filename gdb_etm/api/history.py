@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from gdb_etm.api.explainer import Explainer
 from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
@@ -15,7 +16,9 @@ from gdb_etm.protocols.elements import DataGap, Event
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Step, Value, Written
 from gdb_etm.session.captures import Decoded
+from gdb_etm.session.chains import Chain
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.faults import Fault
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.views.text import exception_text, gap_text
 
@@ -93,14 +96,20 @@ class History:
     :param decoded: The decoded trace.
     :param debugger: Finds symbols and lines, and writes instructions as text.
     :param recover: Works registers and memory out.
+    :param explanations: Explains a fault, and where values came from.
     """
 
     def __init__(
-        self, decoded: Decoded, debugger: Debugger, recover: Callable[[int], ContextManager[Recovery]]
+        self,
+        decoded: Decoded,
+        debugger: Debugger,
+        recover: Callable[[int], ContextManager[Recovery]],
+        explanations: Explainer,
     ) -> None:
         self._decoded = decoded
         self._debugger = debugger
         self._recover = recover
+        self._explanations = explanations
         self._names: Dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -291,6 +300,32 @@ class History:
         """
         with self._recovered(len(self) + 1) as recovery:
             return recovery.writes(address, size)
+
+    def fault(self) -> Fault:
+        """Say why the program went wrong, as ``etm fault`` does.
+
+        :raises CommandError: Nothing went wrong at the end, it is no M-profile core, or the setting is off.
+        """
+        return self._explanations.fault()
+
+    def origin(self, what: str, number: Optional[int] = None, addresses: bool = False) -> Chain:
+        """Tell where a value came from, as ``etm origin`` does.
+
+        :param what: A register, ``"ADDRESS,SIZE"``, or a variable.
+        :param number: The instruction before which it is asked about; None: the end, or the fault there.
+        :param addresses: Whether to tell, too, where the addresses of its loads and stores came from.
+        :raises CommandError: There is no such instruction or value, or the setting is off.
+        """
+        return self._explanations.origin(what, len(self) + 1 if number is None else number, addresses)
+
+    def uses(self, what: str, number: int) -> Chain:
+        """Tell what was made of a value, as ``etm uses`` does.
+
+        :param what: A register, ``"ADDRESS,SIZE"``, or a variable.
+        :param number: The instruction before which it is asked about.
+        :raises CommandError: There is no such instruction or value, or the setting is off.
+        """
+        return self._explanations.uses(what, number)
 
     @property
     def findings(self) -> Tuple[Finding, ...]:

@@ -8,12 +8,12 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import AT, moment_of
-from gdb_etm.session.asked import Asked, asked_for
+from gdb_etm.session.asked import asked_for
 from gdb_etm.session.chains import Chain, origin, tree_steps, uses
+from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.register_names import CORE
 from gdb_etm.session.scenes import words_for
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.fault import Words
 from gdb_etm.views.text import plural
 from gdb_etm.views.tree import tree_lines
 
@@ -26,26 +26,41 @@ VALUE = Argument(
     "EXPR", str, "a register, ADDRESS[,SIZE], or an expression with an address", required=True, suggest=_suggested
 )
 
+# Finds a chain.
+Find = Callable[[DebugSession, Moment, Values], Chain]
+
 ADDRESSES = flag("--addresses", "also where the addresses of its loads and stores came from")
 
 
 def run_origin(session: DebugSession, values: Values) -> Iterator[str]:
     """Tell where a value came from."""
-    addresses = values.get(ADDRESSES) is True
-    return _chain(session, values, lambda asked, words: origin(asked, words, addresses))
+    return _lines(session, values, found_origin)
 
 
 def run_uses(session: DebugSession, values: Values) -> Iterator[str]:
     """Tell what was made of a value."""
-    return _chain(session, values, uses)
+    return _lines(session, values, found_uses)
 
 
-def _chain(session: DebugSession, values: Values, find: Callable[[Asked, Words], Chain]) -> Iterator[str]:
-    at = moment_of(session, values, needs_position=False)
-    limit = session.settings.get("history-size", "10")
+def found_origin(session: DebugSession, at: Moment, values: Values) -> Chain:
+    """Find the way of the value back that is asked for."""
+    addresses = values.get(ADDRESSES) is True
     with at.known.solved(at.number, session.meter):
         asked = asked_for(at, values.get(VALUE) or "")
-        chain = find(asked, words_for(session, asked.scene))
+        return origin(asked, words_for(session, asked.scene), addresses)
+
+
+def found_uses(session: DebugSession, at: Moment, values: Values) -> Chain:
+    """Find what was made of the value that is asked for."""
+    with at.known.solved(at.number, session.meter):
+        asked = asked_for(at, values.get(VALUE) or "")
+        return uses(asked, words_for(session, asked.scene))
+
+
+def _lines(session: DebugSession, values: Values, find: Find) -> Iterator[str]:
+    at = moment_of(session, values, needs_position=False)
+    limit = session.settings.get("history-size", "10")
+    chain = find(session, at, values)
     yield from at.news()
     yield chain.title + ":"
     lines, left = tree_lines(tree_steps(chain), None if limit == "unlimited" else int(limit))

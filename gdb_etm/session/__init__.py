@@ -26,7 +26,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``scenes.py``: what the diagnosis of a history looks at; ``objects.py``: objects in memory, as users name them;
   ``stores.py``: the stores to one, and its loads; ``asked.py``: any value that is asked about, and ``chains.py``: where
-  it came from, and what was made of it.
+  it came from, and what was made of it; ``faults.py``: these, and a
+  diagnosis, as tuples for scripts.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and
   ``disassembler.py``: small things for many.

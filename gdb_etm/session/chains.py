@@ -96,7 +96,7 @@ def origin(asked: Asked, words: Words, addresses: bool = False) -> Chain:
             on_stack = on_stack or node
             continue
         kept[node.at] = len(steps)
-        steps.append(_step(node, scene, words)._replace(parent=parent))
+        steps.append(chain_step(node, scene, words)._replace(parent=parent))
     return Chain(_title(asked), tuple(steps), _end(found, on_stack))
 
 
@@ -109,12 +109,17 @@ def _is_stack(node: Node, found: Slice) -> bool:
 def _where(scene: Scene, words: Words, number: int) -> Tuple[Optional[int], str, str]:
     if not 1 <= number <= len(scene.history):
         return None, "", ""
-    address = scene.index.address(number)
+    return (number, *place_words(words, scene.index.address(number)))
+
+
+def place_words(words: Words, address: int) -> Tuple[str, str]:
+    """Write where an instruction is: ``"<dispatch+34>"`` and ``"rx.c:121"``."""
     symbol = words.symbol(address)
-    return number, "<%s>" % symbol if symbol else "0x%08x" % address, words.line(address)
+    return "<%s>" % symbol if symbol else "0x%08x" % address, words.line(address)
 
 
-def _step(node: Node, scene: Scene, words: Words) -> ChainStep:
+def chain_step(node: Node, scene: Scene, words: Words) -> ChainStep:
+    """Give a node of a slice as a step, with its parent."""
     maker = node.maker
     number, place, line = _where(scene, words, maker.number)
     text = ("address: " if node.is_address else "") + step_text(node, scene)

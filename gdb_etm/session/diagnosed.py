@@ -77,7 +77,15 @@ def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnose
     :raises NothingWrong: It did not.
     :raises CommandError: There is no history, or no value of it is worked out.
     """
-    decoded = session.shown(trace_id)
+    return diagnosed_of(session, session.shown(trace_id))
+
+
+def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
+    """Find out why the program went wrong that a history is of.
+
+    :raises NothingWrong: It did not.
+    :raises CommandError: No value of it is worked out.
+    """
     known = recovered(session, decoded)
     if not is_m_profile(decoded.history.source.core):
         raise CommandError("faults are explained for M-profile cores only")

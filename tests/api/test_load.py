@@ -67,3 +67,32 @@ def test_what_is_no_snapshot(tmp_path: Path) -> None:
         gdb_etm.load(tmp_path)
     with pytest.raises(CommandError, match="no file"):
         gdb_etm.load(tmp_path, elf=tmp_path / "none.elf")
+
+
+def test_why_it_faulted_and_where_values_came_from() -> None:
+    pytest.importorskip("unicorn")
+    with gdb_etm.connect("board:m33", elf=DEMO) as session:
+        session.start()
+        session.run_to("HardFault_Handler")
+        history = session.capture().history()
+        fault = history.fault()
+        assert isinstance(fault, gdb_etm.Fault) and fault.exception == "HardFault"
+        assert fault.number == len(history) and fault.text[0].startswith("what   HardFault")
+        assert fault.bad[0].value == 0x163333 and fault.bad[0].what == "the address that it goes to"
+        assert fault.verdict is not None and fault.verdict.line == "rx.c:83" and fault.verdict.number == 13594
+        assert fault.verdict.tier is gdb_etm.Tier.EXACT and "past the end of station.values" in fault.verdict.text
+        assert [step.what for step in fault.chain] == ["r3", "station.table[0].handler"]
+        chain = history.origin("r3")
+        assert chain.title.endswith("at the fault, after #18,364") and chain.steps[0].parent is None
+        first, stored = chain.steps[:2]
+        assert (first.number, first.value, first.made, stored.parent) == (18363, 0x163333, "loaded", 0)
+        assert (stored.number, stored.what, stored.place) == (13594, "station.table[0].handler", "<parse_values+26>")
+        assert not any(step.is_address for step in chain.steps)
+        assert any(step.is_address for step in history.origin("r3", 18364, addresses=True).steps)
+        used = history.uses("r0", 13594)
+        assert (used.steps[0].made, used.steps[0].line) == ("stored", "rx.c:83")
+        for number in (0, len(history) + 2):
+            with pytest.raises(CommandError, match="no instruction"):
+                history.origin("r3", number)
+        with pytest.raises(CommandError, match="nothing ran after"):
+            history.uses("r3", len(history) + 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -135,6 +136,26 @@ def test_the_uses_of_a_value(snapshot: Path) -> None:
 def test_no_race(snapshot: Path) -> None:
     said = "no update of it was interrupted by another context's store, in 18,364 instructions"
     assert shell("race", snapshot, "ring_head")[1][1] == said + "; 7 stores have unknown addresses"
+
+
+def test_objects_for_scripts(snapshot: Path) -> None:
+    def found(command: str, *words: str) -> Dict[str, Any]:
+        status, lines = shell(command, snapshot, "--format", "json", *words)
+        assert status == 0 and len(lines) == 1
+        read: Dict[str, Any] = json.loads(lines[0])
+        assert read["version"] == 1
+        return read
+
+    stored = found("origin", "r3")["steps"][1]
+    assert (stored["number"], stored["value"], stored["parent"]) == (13594, 0x163333, 0)
+    assert (stored["what"], stored["tier"], stored["line"]) == ("station.table[0].handler", "exact", "rx.c:83")
+    assert found("uses", "13594", "r0")["steps"][0]["made"] == "stored"
+    (store,) = found("writes", "0x200000bc")["stores"]
+    assert (store["before"], store["bytes"]) == ([0x5B, 4, 0, 0], [0x33, 0x33, 0x16, 0])
+    assert [one["number"] for one in found("writes", "--reads", "0x200000bc")["loads"]] == [18363, 13958, 5105]
+    assert found("race", "ring_head")["lost"] == []
+    assert shell("why", snapshot)[1][0] == "what   HardFault (exception 3)"
+    assert found("fault")["verdict"]["number"] == 13594
 
 
 @pytest.mark.parametrize(
