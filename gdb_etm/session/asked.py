@@ -52,7 +52,10 @@ def asked_for(at: Moment, text: str) -> Asked:
         return Asked(scene, text, place, moment)
     # What an expression's pointers and indices held: before the instruction that an exception came after.
     there = at if site is None else at._replace(number=site.number)
-    return Asked(scene, text, _object(there, scene, text, number), moment)
+    found = _object(there, scene, text, number)
+    if found.number < (min(number, len(scene.history)) if site is None else site.number):
+        moment = "%s, where it had a place for the last time" % _moment(at, scene, found.number, None)
+    return Asked(scene, text, found, moment)
 
 
 def _site(at: Moment, scene: Scene) -> Optional[FaultSite]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.uses import find_uses
@@ -97,7 +98,7 @@ def origin(asked: Asked, words: Words, addresses: bool = False) -> Chain:
             continue
         kept[node.at] = len(steps)
         steps.append(chain_step(node, scene, words)._replace(parent=parent))
-    return Chain(_title(asked), tuple(steps), _end(found, on_stack))
+    return Chain(_title(asked), tuple(steps), _end(found, on_stack, scene.history.end_reason))
 
 
 def _is_stack(node: Node, found: Slice) -> bool:
@@ -129,12 +130,14 @@ def chain_step(node: Node, scene: Scene, words: Words) -> ChainStep:
     return ChainStep(number, name, value.value, made, maker.tier, place, line, text, node.parent, node.is_address)
 
 
-def _end(found: Slice, on_stack: Optional[Node]) -> str:
+def _end(found: Slice, on_stack: Optional[Node], began: BufferEnd) -> str:
     ends = [node for node in found.nodes if node.maker.kind in _ENDS or node.maker.tier > Tier.ASSUMED]
     # What is not known says more than a constant.
     own = sorted([node for node in ends if not node.is_address], key=lambda node: node.maker.kind is MakerKind.CONSTANT)
     if own:
         text = _ENDS.get(own[0].maker.kind, _UNSURE)
+        if own[0].maker.kind is MakerKind.BEFORE and began is BufferEnd.STARTED and own[0].maker.number <= 1:
+            text = "tracing started there"
         return "[ends at #{:,}: {}]".format(own[0].maker.number, text)
     if on_stack is not None:
         return "[ends at #{:,}: what the stack pointer was]".format(on_stack.place.number)

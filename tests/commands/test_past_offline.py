@@ -110,6 +110,9 @@ def test_the_origin_of_variables(snapshot: Path) -> None:
         "#12,736  <parse_values+10>  rx.c:81    r4 = 0x00000000: a constant of the program",
         "[ends at #12,736: a constant of the program]",
     ]
+    # Debug information gives it no place any more.
+    before = "text in r0 = 0x20000004 before instruction 17,470, <parse_values+12>"
+    assert shell("origin", snapshot, "17573", "text")[1][0] == before + ", where it had a place for the last time:"
     assert shell("origin", snapshot, "message")[1] == [
         "message in r0 = 0x2007ffe4 at the fault, after #18,364:",
         "#18,353  <main+76>  main.c:22  r0 = 0x2007ffe4: computed from sp",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.gdbui.test_values import session
+from tests.gdbui.test_values import firmware, session
 
 
 def test_at_the_fault_and_at_a_position() -> None:
@@ -31,10 +31,29 @@ def test_at_the_fault_and_at_a_position() -> None:
     assert len([line for line in whole if line.startswith("#")]) == 10
     assert found["etm origin $r3"][0] == "r3 = 0x00163333 at the fault, after #18,364:"
     assert found["etm origin count"][0] == "count in r5 = 0x00000009 before instruction 13,594, <parse_values+26>:"
-    assert found["etm origin text"][0].endswith(" before instruction 13,594, <parse_values+26>:")
+    assert found["etm origin text"][0].endswith("12,737, <parse_values+12>, where it had a place for the last time:")
     assert found["etm uses $r0"][1].endswith("station.table[0].handler = 0x00163333: stored from r0")
     assert found["etm origin 1 + 1"][0].endswith("(or ask about a register, or ADDRESS,SIZE)")
     assert found["etm race station.table[0].delivered"][1].startswith("no update of it was interrupted by another")
     assert all("<dispatch+" in line for line in found["etm writes --by dispatch station"][1:-2])
     assert "etm origin station.values" in found["complete etm origin station.val"]
     assert 'The guide: "gdb-etm guide fault" in a shell.' in found["help etm uses"]
+
+
+def test_of_threads_and_handlers() -> None:
+    commands = ["continue", "etm writes current", "etm writes order", "etm origin current", "etm origin r4"]
+    commands += ["etm goto 1000", "etm origin sp", "etm uses r4"]
+    found = dict(zip(commands, session(commands, program=firmware("tasks"))))
+    stores = [line for line in found["etm writes current"] if line.startswith("#")]
+    assert len(stores) == 10 and all(line.endswith("tasks.c:35  in PendSV") for line in stores)
+    assert stores[0].split()[2:5] == ["0x00000000", "->", "0x00000001"]
+    threads = {line.rpartition(", ")[2] for line in found["etm writes order"] if line.startswith("#")}
+    assert threads and threads <= {"in thread task (thread 2)", "in thread task (thread 3)"}
+    # A loop of two threads and a handler, and the store before it.
+    assert found["etm origin current"][1].endswith("current = 0x00000001: stored from r2")
+    assert found["etm origin current"][2].split("[")[1].startswith("10 more like it, to #")
+    assert found["etm origin current"][-1].endswith(": a constant of the program]")
+    assert found["etm origin r4"][-1] == "[ends at #1: tracing started there]"
+    assert "not followed" in found["etm origin sp"][-1]
+    kept = [line.partition("tasks.c:41  ")[2] for line in found["etm uses r4"][1:3]]
+    assert kept == ["stacks[0][45] = 0x20000000: stored from r4", "r4 = 0x20000000: loaded from stacks[0][45]"]
