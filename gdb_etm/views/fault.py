@@ -9,31 +9,16 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.status import FaultStatus
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
+from gdb_etm.views.steps import place_name, step_text
 from gdb_etm.views.text import align, exception_text
-from gdb_etm.views.values import mark
 
 # Lines of a chain, and of what the status registers say, at most.
 _CHAIN = 9
 _STATUS = 4
 _INDENT = " " * 7
 _TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.LIKELY: "likely", Tier.UNKNOWN: "not known"}
-_MADE = {
-    MakerKind.COMPUTED: "computed",
-    MakerKind.COPIED: "copied",
-    MakerKind.LOADED: "loaded",
-    MakerKind.CONSTANT: "a constant of the program",
-    MakerKind.STORED: "stored",
-    MakerKind.PUSHED: "pushed by an exception",
-    MakerKind.SELECTED: "set under a condition that is not known",
-    MakerKind.MERGED: "made by several stores",
-    MakerKind.KEPT: "kept",
-    MakerKind.BEFORE: "from before this history",
-    MakerKind.HIDDEN: "may be of a store whose address is not known",
-    MakerKind.DEVICE: "from outside the program's memory",
-    MakerKind.OUTSIDE: "not followed",
-}
 # What would say more, where a way back ends.
 _MORE = {
     MakerKind.BEFORE: 'what ran before was overwritten: a filter ("help etm filter") makes room for it',
@@ -132,42 +117,8 @@ def _folded(rows: List[List[str]]) -> List[List[str]]:
 def _step(node: Node, scene: Scene, words: Words) -> List[str]:
     maker = node.maker
     if not 1 <= maker.number <= len(scene.history):
-        return ["", "", "", _told(node, scene)]
-    return [_number(maker.number), *_place(scene.index.address(maker.number), words), _told(node, scene)]
-
-
-def _told(node: Node, scene: Scene) -> str:
-    maker, place = node.maker, node.place
-    value = scene.value(place)
-    what = _named(place, scene)
-    text = what if value.value is None else "%s = %s" % (what, _value(value.value, place))
-    made = _MADE[maker.kind]
-    accessed = maker.accessed
-    if maker.kind is MakerKind.LOADED and accessed is not None:
-        made = "loaded from %s" % _memory(accessed, scene)
-    sources = [source.name for source in maker.sources if isinstance(source, RegisterPlace)]
-    if maker.kind is MakerKind.COPIED and sources:
-        made = "copied from %s" % sources[0]
-    if maker.kind is MakerKind.COMPUTED and sources:
-        made = "computed from %s" % ", ".join(sources)
-    return ("%s: %s %s" % (text, made, mark(maker.tier))).rstrip()
-
-
-def _value(value: int, place: Place) -> str:
-    size = place.size if isinstance(place, MemoryPlace) else 4
-    return "0x%0*x" % (2 * min(size, 4), value)
-
-
-def _named(place: Place, scene: Scene) -> str:
-    return place.name if isinstance(place, RegisterPlace) else _memory(place, scene)
-
-
-def _memory(place: MemoryPlace, scene: Scene) -> str:
-    areas = scene.names.containers(place.address)
-    if not areas:
-        return "0x%08x" % place.address
-    offset = place.address - areas[-1].start
-    return areas[-1].name + ("+%d" % offset if offset else "")
+        return ["", "", "", step_text(node, scene)]
+    return [_number(maker.number), *_place(scene.index.address(maker.number), words), step_text(node, scene)]
 
 
 def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
@@ -233,7 +184,7 @@ def fault_object(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words:
     def step(node: Node) -> Dict[str, Any]:
         number = node.maker.number
         found: Dict[str, Any] = {"number": number, "made": node.maker.kind.value, "tier": _TIERS[node.maker.tier]}
-        found["what"] = _named(node.place, scene)
+        found["what"] = place_name(node.place, scene)
         found["value"] = scene.value(node.place).value
         return {
             **found,
