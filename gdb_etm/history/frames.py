@@ -74,6 +74,16 @@ class Frame:
         """Tell whether this stands for an exception being taken."""
         return self.event is not None
 
+    def renamed(self, function: Optional[Function]) -> Frame:
+        """Give what goes on in it at the same depth in another function.
+
+        That is GDB's ftrace_new_switch.
+        """
+        frame = Frame(self.level, function, self.up, self.return_address)
+        frame.is_tail_call = self.is_tail_call
+        frame.called_at = self.called_at
+        return frame
+
     def callers(self) -> Iterator[Frame]:
         """Give the frames above this one, innermost first."""
         frame = self.up
@@ -104,6 +114,23 @@ class Frame:
             frame = frame.up if frame is not None else None
 
 
+def find_caller(frame: Frame, address: int, function: Optional[Function]) -> Optional[Frame]:
+    """Find the caller that waits for a return to an address.
+
+    :param frame: The frame that returns, or one of its callees.
+    :param function: The function at the address.
+    """
+    below = frame
+    for caller in frame.callers():
+        if below.return_address == address:
+            if caller.function == function:
+                return caller
+            if function is not None and function.start == address:
+                return caller.renamed(function)  # a label in assembler code follows the call
+        below = caller
+    return None
+
+
 def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Frame:
     """Find, or invent, the frame that a return goes to.
 
@@ -111,11 +138,9 @@ def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Fra
     :param address: Where execution went on.
     :param function: The function at that address.
     """
-    below = frame
-    for caller in frame.callers():
-        if below.return_address == address and caller.function == function:
-            return caller
-        below = caller
+    found = find_caller(frame, address, function)
+    if found is not None:
+        return found
     if any(caller.set_jumps for caller in frame.callers()):
         for caller in frame.callers():
             if address in caller.set_jumps:

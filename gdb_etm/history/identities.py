@@ -10,8 +10,8 @@ from itertools import chain
 from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.entries import FrameEntry
-from gdb_etm.history.frames import Frame, Function
-from gdb_etm.history.stacks import WaitingStack, find_caller, outermost_of
+from gdb_etm.history.frames import Frame, Function, find_caller
+from gdb_etm.history.stacks import WaitingStack, outermost_of
 
 # Stacks remembered; a task that does not come back is forgotten after so many others.
 _WAITING = 64
@@ -136,7 +136,7 @@ class Identities:
         doubts = [one for one in self._doubts.get(self._running, ()) if caller.level < one.ran[-1].level]
         if not doubts:
             return None
-        if last[0] in caller.set_jumps or find_caller(frame, *last) is caller:
+        if last[0] in caller.set_jumps or find_caller(frame, *last) is not None:
             for doubt in doubts:
                 doubt.take(caller, last)
             return None

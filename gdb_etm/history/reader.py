@@ -104,7 +104,7 @@ class RangeReader:
             function = self._functions.at(step.address)
             executed = executed._replace(start=step.address)
             self._next = step.number
-            self._begin(_Move(self._renamed(function), Entered.JUMP), step.address)
+            self._begin(_Move(self._frame.renamed(function), Entered.JUMP), step.address)
         self._before = executed
         self._entered = Entered.JUMP
         self._next = last + 1
@@ -270,7 +270,7 @@ class RangeReader:
         elif before is not None and before.taken:
             move = self._branch(before, function, start)
         elif function != frame.function:
-            move = _Move(self._renamed(function), Entered.JUMP)
+            move = _Move(frame.renamed(function), Entered.JUMP)
         if move is None and was_held:
             move = _Move(frame, Entered.START)
         if move is not None:
@@ -297,7 +297,7 @@ class RangeReader:
             called = self._called(function, None)
             called.is_tail_call = True
             return _Move(called, Entered.TAIL_CALL)
-        return _Move(self._renamed(function), Entered.JUMP) if other else None
+        return _Move(frame.renamed(function), Entered.JUMP) if other else None
 
     def _returned(self, frame: Frame, start: int, function: Optional[Function]) -> Frame:
         caller = returned_to(frame, start, function)
@@ -311,13 +311,6 @@ class RangeReader:
         called = Frame(self._frame.level + 1, function, self._frame, return_address)
         called.called_at = self._next - 1 or None
         return called
-
-    def _renamed(self, function: Optional[Function]) -> Frame:
-        # Same depth and same caller, another function: GDB's ftrace_new_switch.
-        frame = Frame(self._frame.level, function, self._frame.up, self._frame.return_address)
-        frame.is_tail_call = self._frame.is_tail_call
-        frame.called_at = self._frame.called_at
-        return frame
 
     def _resumed(self, function: Optional[Function], start: int) -> Frame:
         frame = self._frame

@@ -163,20 +163,6 @@ def _adopt_callers(left: Frame, right: Frame) -> None:
         right = right.up
 
 
-def find_caller(frame: Frame, address: int, function: Optional[Function]) -> Optional[Frame]:
-    """Find the caller that waits for a return to an address.
-
-    :param frame: The frame that returns, or one of its callees.
-    :param function: The function at the address.
-    """
-    below = frame
-    for caller in frame.callers():
-        if below.return_address == address and caller.function == function:
-            return caller
-        below = caller
-    return None
-
-
 def outermost_of(frame: Frame) -> Frame:
     """Give the outermost frame of a chain."""
     for frame in chain((frame,), frame.callers()):

@@ -59,6 +59,18 @@ def test_tail_call_returns_to_the_caller() -> None:
     assert p.outline() == [(0, "main"), (1, "f"), (2, "g"), (0, "main")]
 
 
+def test_return_to_a_label_behind_the_call() -> None:
+    # Assembler code has names in the middle of a function: a call may be the last instruction before one.
+    names = {"main": (0x100, 0x180), "outer": (0x180, 0x200), "inner": (0x200, 0x300), "label": (0x300, 0x400)}
+    p = Path({**names, "g": (0x400, 0x500)}).run(0x100, 0, BL).run(0x2FC, 0, BL).run(0x400, 1, BX_LR)
+    p.run(0x300, 1, BX_LR).run(0x104, 1)
+    assert p.outline() == [(0, "main"), (1, "inner"), (2, "g"), (1, "label"), (0, "main")]
+    # The callee went on in another function, which returns in its place.
+    p = Path({**names, "g": (0x400, 0x500)}).run(0x100, 0, BL).run(0x2FC, 0, BL).run(0x400, 1, B)
+    p.run(0x180, 1, BX_LR).run(0x300, 1, BX_LR).run(0x104, 1)
+    assert p.outline() == [(0, "main"), (1, "inner"), (2, "g"), (3, "outer"), (1, "label"), (0, "main")]
+
+
 def test_callers_before_the_history_are_found_by_returning() -> None:
     p = path().run(0x310, 1, BX_LR).run(0x220, 1, BX_LR).run(0x120, 0, BL).run(0x200, 1)
     assert p.outline() == [(2, "g"), (1, "f"), (0, "main"), (1, "f")]

@@ -71,6 +71,15 @@ def test_of_two_at_one_place_the_return_tells_which_goes_on() -> None:
     assert not any(one.alike for one in p.calls().threads.threads)
 
 
+def test_a_return_to_a_label_tells_which_goes_on() -> None:
+    # The second one has called where a label of assembler code follows.
+    p = Path({**FUNCTIONS, "other": (0x300, 0x304), "label": (0x304, 0x400)})
+    p.run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x300)
+    p.run(0x300, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402).run(0x404, 0, BX_LR).run(0x304, 1)
+    assert outline(p)[-3:] == ["3 to 2", (1, "wait"), (0, "label")]
+    assert not any(one.alike for one in p.calls().threads.threads)
+
+
 def test_callees_of_a_mistaken_stack_are_on_the_other_one() -> None:
     p = both_wait().switch(0x402, 0x102).switch(0x104, 0x402).run(0x404, 0, BL).run(0x500, 1, BX_LR)
     p.run(0x408, 0, BX_LR).run(0x306, 1)
