@@ -57,7 +57,7 @@ class Thread(NamedTuple):
 
     # From 1, in the order in which they first ran.
     number: int
-    # The kernel's, where the target's memory at the halt tells it; else that of its outermost function.
+    # The kernel's, inside GDB and where the target's memory at the halt tells it; else that of its outermost function.
     name: str
     # How many instructions it executed.
     instructions: int
