@@ -7,7 +7,7 @@ none, the verdict is where the value was first.
 
 In the order in which they are used:
 
-- ``causes.py``: the fault status registers' bits in plain words.
+- ``reported.py``: single bits of the fault status registers; ``causes.py``: all of them in plain words.
 - ``status.py``: what those registers tell of the fault that was taken, and what they do not.
 - ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and
   accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.

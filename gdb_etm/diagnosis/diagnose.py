@@ -12,12 +12,12 @@ from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
 from gdb_etm.diagnosis.pointers import PointerRoots, initialises
+from gdb_etm.diagnosis.reported import is_reported
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FaultSite, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
-from gdb_etm.registers.cortex_m import CFSR
 
 _ENDS = {
     MakerKind.CONSTANT: "is a constant",
@@ -67,7 +67,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     bounds = Bounds(scene, pointers, stacks)
     looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, races.look)
     ends: List[End] = []
-    at_fault = stacks.at_limit(site) if CFSR.get(registers.get("cfsr", 0), "STKOF") else None
+    at_fault = stacks.at_limit(site) if is_reported(registers, "STKOF") else None
     at_fault = at_fault or stacks.at_fault(site) or bounds.at_fault(site) or floats_off(site, registers)
     if at_fault is not None:
         return Diagnosis(site, (), at_fault, (), slice_)
@@ -108,7 +108,7 @@ def _end(scene: Scene, node: Node) -> str:
 
 def floats_off(site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
     """Name an instruction that uses the floating-point unit while it is off."""
-    if not CFSR.get(registers.get("cfsr", 0), "NOCP") or site.address is None:
+    if not is_reported(registers, "NOCP") or site.address is None:
         return None
     text = "uses the floating-point unit, which CPACR does not enable"
     return Suspicion(SuspicionKind.FPU_OFF, site.number, text, address=site.address)

@@ -6,12 +6,12 @@ import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.operands import Operand, feeding, operands
+from gdb_etm.diagnosis.reported import is_reported
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
-from gdb_etm.registers.cortex_m import CFSR
 
 # The vectors of HardFault, MemManage, BusFault, UsageFault and SecureFault (Armv8-M ARM, B3.9).
 FAULTS = (3, 4, 5, 6, 7)
@@ -108,8 +108,8 @@ def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
 
 
 def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> FaultSite:
-    address, status = event.return_address, registers.get("cfsr", 0)
-    fetches = any(CFSR.get(status, name) for name in _OF_FETCHES)
+    address = event.return_address
+    fetches = any(is_reported(registers, name) for name in _OF_FETCHES)
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
@@ -121,11 +121,9 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
 
 def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
     # The addresses of a data access that the core says it could not do.
-    status = registers.get("cfsr", 0)
-    bus = CFSR.get(status, "BFARVALID") and CFSR.get(status, "PRECISERR")
-    if not CFSR.get(status, "PRECISERR"):
+    if not is_reported(registers, "PRECISERR"):
         return ()
-    return (registers.get("bfar") if bus else None,)
+    return (registers.get("bfar") if is_reported(registers, "BFARVALID") else None,)
 
 
 def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.status import FaultStatus, fault_status
 from gdb_etm.errors import CommandError, ImageError
 from gdb_etm.program.frame_variables import FrameVariables, load_frame_variables
 from gdb_etm.program.objects import load_objects
@@ -19,6 +18,9 @@ from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
+
+if TYPE_CHECKING:
+    from gdb_etm.diagnosis.status import FaultStatus  # with pages of registers, which take a while to import
 
 
 class NothingWrong(CommandError):
@@ -97,5 +99,7 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
         found = diagnose(scene, registers)
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
+    from gdb_etm.diagnosis.status import fault_status
+
     vector = found.site.event.vector if found.site.event is not None else None
     return Diagnosed(decoded, known, scene, fault_status(registers, vector), found)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.diagnose import Diagnosis
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
-from gdb_etm.diagnosis.status import FaultStatus
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.views.steps import place_name, step_text
 from gdb_etm.views.text import align, exception_text
+
+if TYPE_CHECKING:
+    from gdb_etm.diagnosis.status import FaultStatus  # with pages of registers, which take a while to import
 
 # Lines of a chain, and of what the status registers say, at most.
 _CHAIN = 9
