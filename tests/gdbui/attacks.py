@@ -26,6 +26,8 @@ ENDED = "the process beside GDB ended"
 # So it crashes by itself when its connection ends while it prints where the program is halted.
 _GDB_13 = "inferior_thread: Assertion"
 _ALL_IS_WELL = "disconnected from"
+# Whether there is a program to continue, and a history.
+_RUNS = "gdb_etm.current().captures and gdb.selected_thread()"
 _TOLD = re.compile(
     r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time"
     r"|cannot read the core's state"
@@ -144,7 +146,7 @@ def check_signal(phase: str, name: str, beside: bool, delay: float) -> None:
         ("reverse", "reverse-stepi"),
         ("reverse", "reverse-continue"),
         # Without a history this is no past: the program would run for ever.
-        ("reverse", 'python import gdb_etm; gdb_etm.current().captures and gdb.execute("continue")'),
+        ("reverse", "python import gdb_etm; %s and gdb.execute('continue')" % _RUNS),
         ("save", "etm save saved"),
         ("disconnect", "etm disconnect"),
     ]
