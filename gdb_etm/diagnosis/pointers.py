@@ -20,7 +20,7 @@ POINTERS = ("sp", "psp", "msp")
 _PLAIN = (MakerKind.COPIED, MakerKind.COMPUTED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED)
 
 
-class Root(NamedTuple):
+class PointerRoot(NamedTuple):
     """Where a pointer was made."""
 
     # The address that it had.
@@ -47,7 +47,7 @@ class PointerRoots:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._roots: Dict[RegisterPlace, Optional[Root]] = {}
+        self._roots: Dict[RegisterPlace, Optional[PointerRoot]] = {}
 
     def base(self, registers: Sequence[RegisterPlace]) -> Optional[RegisterPlace]:
         """Choose the register of an address that holds the pointer."""
@@ -66,7 +66,7 @@ class PointerRoots:
             and (value.value >= 0x1000_0000)
         )
 
-    def root(self, registers: Sequence[RegisterPlace]) -> Optional[Root]:
+    def root(self, registers: Sequence[RegisterPlace]) -> Optional[PointerRoot]:
         """Find where the pointer of an access was made."""
         base = self.base(registers)
         if base is None:
@@ -75,7 +75,7 @@ class PointerRoots:
             self._roots[base] = self._find(base)
         return self._roots[base]
 
-    def _find(self, base: RegisterPlace) -> Optional[Root]:
+    def _find(self, base: RegisterPlace) -> Optional[PointerRoot]:
         place: Place = base
         tier = Tier.EXACT
         trail: List[int] = []
@@ -105,7 +105,7 @@ class PointerRoots:
             following = None if ends else self._next(maker)
             if following is None:
                 made = place.number if is_stack else maker.number
-                return Root(
+                return PointerRoot(
                     value.value, made, maker.kind, is_stack, allocation, max(tier, maker.tier), tuple(trail), pointed
                 )
             trail.append(maker.number)

@@ -75,7 +75,7 @@ class Frame:
         return self.event is not None
 
     def renamed(self, function: Optional[Function]) -> Frame:
-        """Give what goes on in it at the same depth in another function.
+        """Give what goes on at the same depth in another function.
 
         That is GDB's ftrace_new_switch.
         """

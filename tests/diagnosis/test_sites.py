@@ -1,4 +1,4 @@
-"""The board's truth: sites of crashes, and no accusation where nobody is guilty.
+"""The board's truth: sites of crashes; nobody innocent is accused.
 
 The program crashes because a debugger has asked it to, so what it does just before is what it was written for.
 """

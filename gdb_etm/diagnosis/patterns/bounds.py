@@ -7,7 +7,7 @@ from typing import List, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.patterns.stacks import Stacks
-from gdb_etm.diagnosis.pointers import PointerRoots, Root, accessed_at, area_of, initialises, sweep
+from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at, area_of, initialises, sweep
 from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
@@ -170,7 +170,7 @@ class Bounds:
         kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
         return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, root.tier))
 
-    def _local_of(self, root: Root) -> Optional[Area]:
+    def _local_of(self, root: PointerRoot) -> Optional[Area]:
         # The array of a frame that a pointer was made from.
         number = min(root.number, len(self._scene.history))
         owner = self._scene.activation(number)
@@ -178,7 +178,7 @@ class Bounds:
         found = [one for one in areas if one.is_array and one.start <= root.pointed < one.end]
         return found[0] if found else None
 
-    def _indexed(self, root: Root, registers: int) -> Optional[Area]:
+    def _indexed(self, root: PointerRoot, registers: int) -> Optional[Area]:
         # What an access may reach: an index is of the array that begins where the pointer leads to.
         areas = self._scene.names.containers(root.address)
         arrays = [one for one in areas if one.is_array and one.start == root.address]
@@ -210,7 +210,7 @@ class Bounds:
             return []
         return [(accesses[0].address, self._scene.address_of(number))]
 
-    def _block(self, root: Root) -> Optional[Area]:
+    def _block(self, root: PointerRoot) -> Optional[Area]:
         # The block that an allocator gave.
         allocation = root.allocation
         if allocation is None or not allocation.is_whole or allocation.function is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.diagnosis.pointers import POINTERS, PointerRoots, Root, accessed_at
+from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
 from gdb_etm.diagnosis.site import NO_MEMORY, FaultSite
 from gdb_etm.diagnosis.slice import Node
@@ -151,7 +151,7 @@ class Stacks:
         known = [value for value in values if value is not None]
         return min(known) if known else None
 
-    def _stale(self, node: Node, root: Root) -> Optional[Suspicion]:
+    def _stale(self, node: Node, root: PointerRoot) -> Optional[Suspicion]:
         number = node.maker.number
         maker, user = self._scene.activation(root.number), self._scene.activation(number)
         if maker is None or user is None or maker.function is None or maker.last >= number:
