@@ -73,15 +73,11 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         return Diagnosis(site, (), at_fault, (), slice_)
     for node in slice_:
         path = slice_.path(node)
-        found = [suspicion for suspicion in (look(node) for look in looks) if suspicion is not None]
-        if not found:
-            found = [suspicion for suspicion in (alignment.look(node, path),) if suspicion is not None]
-        if not found and site.is_pointer:
-            found = [
-                suspicion for suspicion in (torn.look(node, path, (stacks.look, bounds.look)),) if suspicion is not None
-            ]
-        if found:
-            return Diagnosis(site, tuple(path), _blamed(scene, found[0]), tuple(ends), slice_)
+        found = next(filter(None, (look(node) for look in looks)), None) or alignment.look(node, path)
+        if found is None and site.is_pointer:
+            found = torn.look(node, path, (stacks.look, bounds.look))
+        if found is not None:
+            return Diagnosis(site, tuple(path), _blamed(scene, found), tuple(ends), slice_)
         if node.maker.kind in _ENDS:
             ends.append(End(node, _end(scene, node)))
     verdict = heap.corrupted(site.number) or races.around(slice_, site.number)

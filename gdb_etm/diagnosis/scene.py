@@ -15,11 +15,9 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.rules import DEVICES, FrameInformation
 from gdb_etm.recovery.values import Tier, Value
 
-# Where M-profile's memory map has devices and the core's own registers (Armv8-M ARM, B8.1).
-_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
 _WORD = 4
 
 
@@ -285,7 +283,7 @@ class Scene:
 
     def is_device(self, address: int) -> bool:
         """Check whether a device's or core's register may be at an address."""
-        return any(low <= address < high for low, high in _DEVICES)
+        return any(low <= address < high for low, high in DEVICES)
 
     def is_ram(self, address: int) -> bool:
         """Check whether the program writes memory at an address."""

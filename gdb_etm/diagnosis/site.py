@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.causes import FAULTS
 from gdb_etm.diagnosis.operands import Operand, feeding, operands
 from gdb_etm.diagnosis.reported import is_reported
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -13,8 +14,6 @@ from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 
-# The vectors of HardFault, MemManage, BusFault, UsageFault and SecureFault (Armv8-M ARM, B3.9).
-FAULTS = (3, 4, 5, 6, 7)
 # What an exception leaves in LR (Armv8-M ARM, B3.18).
 _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME = 24

@@ -13,11 +13,10 @@ from gdb_etm.program.frame_variables import FrameVariables
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
-from gdb_etm.session.diagnosed import debug_information
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import object_at
 from gdb_etm.session.register_names import NAMES, register_name
-from gdb_etm.session.scenes import scene_for
+from gdb_etm.session.scenes import debug_information, scene_for
 
 _NAME = re.compile(r"\w+\Z")
 # Instructions back to where a local variable had a place.

@@ -12,7 +12,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.asked import Asked
-from gdb_etm.views.fault import Words
+from gdb_etm.views.fault import Words, place_words
 from gdb_etm.views.steps import place_name, step_text, value_at
 from gdb_etm.views.text import plural
 from gdb_etm.views.tree import TreeStep
@@ -111,12 +111,6 @@ def _where(scene: Scene, words: Words, number: int) -> Tuple[Optional[int], str,
     if not 1 <= number <= len(scene.history):
         return None, "", ""
     return (number, *place_words(words, scene.index.address(number)))
-
-
-def place_words(words: Words, address: int) -> Tuple[str, str]:
-    """Write where an instruction is: ``"<dispatch+34>"`` and ``"rx.c:121"``."""
-    symbol = words.symbol(address)
-    return "<%s>" % symbol if symbol else "0x%08x" % address, words.line(address)
 
 
 def chain_step(node: Node, scene: Scene, words: Words) -> ChainStep:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
-from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.errors import CommandError, ImageError
-from gdb_etm.program.frame_variables import FrameVariables, load_frame_variables
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.variables import StaticVariables, load_variables
+from gdb_etm.errors import CommandError
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
-from gdb_etm.session.recovery_inputs import version_of
+from gdb_etm.session.scenes import scene_for
 from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
@@ -35,42 +30,6 @@ class Diagnosed(NamedTuple):
     scene: Scene
     status: FaultStatus
     diagnosis: Diagnosis
-
-
-def scene_of(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
-    """Make what a diagnosis looks at."""
-    debugger = session.debugger
-
-    def file_of(address: int) -> str:
-        line = debugger.line_at(address)
-        return line.path if line is not None else ""
-
-    variables, frames, markers = debug_information(debugger.program_files())
-    names = DebugNames(variables, frames, frozenset(markers), file_of, debugger.function_at)
-    recovery = known.recovery
-    return Scene(recovery, decoded.calls(debugger.function_at), recovery.rules.frames, names)
-
-
-def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVariables, Sequence[int]]:
-    """Give the variables of ELF files, and their linker scripts' marks.
-
-    What is known of a file is kept until it changes.
-    """
-    return _debug_information(tuple(paths), tuple([version_of(path) for path in paths]))
-
-
-@lru_cache(maxsize=1)
-def _debug_information(
-    paths: Tuple[str, ...], versions: Tuple[Tuple[int, ...], ...]
-) -> Tuple[StaticVariables, FrameVariables, Sequence[int]]:
-    readable: List[str] = []
-    for path in paths:
-        try:
-            load_objects([path])
-        except ImageError:
-            continue
-        readable.append(path)
-    return load_variables(readable), load_frame_variables(readable), tuple(load_objects(readable).markers)
 
 
 def diagnosed(session: DebugSession, trace_id: Optional[int] = None) -> Diagnosed:
@@ -95,7 +54,7 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
         raise CommandError("the core's state at the end of this history is not known")
     registers: Mapping[str, int] = decoded.anchored.end.registers
     with known.solved(len(decoded.history) + 1, session.meter):
-        scene = scene_of(session, decoded, known)
+        scene = scene_for(session, decoded, known)
         found = diagnose(scene, registers)
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')

@@ -8,13 +8,13 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.asked import asked_for
 from gdb_etm.session.captures import Decoded
-from gdb_etm.session.chains import Chain, ChainStep, chain_step, origin, place_words, uses
+from gdb_etm.session.chains import Chain, ChainStep, chain_step, origin, uses
 from gdb_etm.session.diagnosed import diagnosed_of
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.past import recovered
 from gdb_etm.session.scenes import words_for
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.fault import fault_lines
+from gdb_etm.views.fault import fault_lines, place_words
 
 
 class BadValue(NamedTuple):

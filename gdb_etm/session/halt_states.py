@@ -13,6 +13,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.rules import DEVICES
 from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.anchor import Anchor, TargetMemory, ram_in_use
 from gdb_etm.session.debugger import Debugger
@@ -21,8 +22,6 @@ from gdb_etm.traceunit.options import TraceOptions
 if TYPE_CHECKING:
     from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
 
-# Where M-profile's memory map has no memory (Armv8-M ARM, B8.1); our own registers are there, too.
-_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
 _ALL = TraceOptions()
 # The options that leave something out.
 _FILTERS = (
@@ -108,7 +107,7 @@ class Anchors:
 
     def changed(self, address: int, size: int) -> None:
         """Note a write to memory through the debugger."""
-        if not any(first <= address < end for first, end in _DEVICES):
+        if not any(first <= address < end for first, end in DEVICES):
             self.touched()
         if self.halt is not None:
             self.halt.change(address, size)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import List, Sequence, Tuple
+
+from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.errors import ImageError
 from gdb_etm.history.frames import exception_of
+from gdb_etm.program.frame_variables import FrameVariables, load_frame_variables
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.variables import StaticVariables, load_variables
 from gdb_etm.session.captures import Decoded
-from gdb_etm.session.diagnosed import scene_of
 from gdb_etm.session.recovered import Recovered
+from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.fault import Words
 
@@ -15,8 +22,44 @@ from gdb_etm.views.fault import Words
 def scene_for(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
     """Give a history's scene; it is kept with its recovery."""
     if known.scene is None:
-        known.scene = scene_of(session, decoded, known)
+        known.scene = _scene(session, decoded, known)
     return known.scene
+
+
+def _scene(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
+    debugger, recovery = session.debugger, known.recovery
+
+    def file_of(address: int) -> str:
+        line = debugger.line_at(address)
+        return line.path if line is not None else ""
+
+    variables, frames = debug_information(debugger.program_files())
+    objects = recovery.rules.objects
+    markers = objects.markers if objects is not None else frozenset()
+    names = DebugNames(variables, frames, markers, file_of, debugger.function_at)
+    return Scene(recovery, decoded.calls(debugger.function_at), recovery.rules.frames, names)
+
+
+def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVariables]:
+    """Give the variables of ELF files that can be read.
+
+    What is known of a file is kept until it changes.
+    """
+    return _debug_information(tuple(paths), tuple([version_of(path) for path in paths]))
+
+
+@lru_cache(maxsize=1)
+def _debug_information(
+    paths: Tuple[str, ...], versions: Tuple[Tuple[int, ...], ...]
+) -> Tuple[StaticVariables, FrameVariables]:
+    readable: List[str] = []
+    for path in paths:
+        try:
+            load_variables([path])
+        except ImageError:
+            continue
+        readable.append(path)
+    return load_variables(readable), load_frame_variables(readable)
 
 
 def words_for(session: DebugSession, scene: Scene) -> Words:

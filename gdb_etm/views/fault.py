@@ -68,10 +68,14 @@ def _what(diagnosis: Diagnosis, status: FaultStatus) -> List[str]:
 def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     site = diagnosis.site
     if site.address is not None and not site.is_branch and site.event is not None:
-        rows = [["after #{:,}".format(site.number), *_place(site.address, words), words.at(site.address)]]
+        rows = [["after #{:,}".format(site.number), *place_words(words, site.address), words.at(site.address)]]
     else:
         rows = [
-            [_number(site.number), *_place(scene.index.address(site.number), words), words.instruction(site.number)]
+            [
+                _number(site.number),
+                *place_words(words, scene.index.address(site.number)),
+                words.instruction(site.number),
+            ]
         ]
     lines = align(rows)
     for bad in site.bad[:2]:
@@ -120,7 +124,7 @@ def _step(node: Node, scene: Scene, words: Words) -> List[str]:
     maker = node.maker
     if not 1 <= maker.number <= len(scene.history):
         return ["", "", "", step_text(node, scene)]
-    return [_number(maker.number), *_place(scene.index.address(maker.number), words), step_text(node, scene)]
+    return [_number(maker.number), *place_words(words, scene.index.address(maker.number)), step_text(node, scene)]
 
 
 def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
@@ -174,9 +178,10 @@ def _number(number: int) -> str:
     return "#{:,}".format(number)
 
 
-def _place(address: int, words: Words) -> Tuple[str, str]:
+def place_words(words: Words, address: int) -> Tuple[str, str]:
+    """Write where an instruction is: ``"<dispatch+34>"`` and ``"rx.c:121"``."""
     symbol = words.symbol(address)
-    return ("<%s>" % symbol if symbol else "0x%08x" % address), words.line(address)
+    return "<%s>" % symbol if symbol else "0x%08x" % address, words.line(address)
 
 
 def fault_object(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words: Words) -> Dict[str, Any]:

@@ -169,10 +169,9 @@ class Stacks:
         made = next((one for one in root.trail if self._scene.activation(one) is maker), root.number)
         verb = "writes" if node.maker.kind is MakerKind.STORED else "reads"
         by = user.function.name if user.function is not None else "code"
-        text = "gives out the address of a local variable, and returns; %s %s there at #%s" % (by, verb, f(number))
+        text = "gives out the address of a local variable, and returns; %s %s there at #%s" % (
+            by,
+            verb,
+            format(number, ","),
+        )
         return Suspicion(SuspicionKind.STALE_FRAME, made, text, node.maker.tier, number)
-
-
-def f(number: int) -> str:
-    """Write an instruction's number."""
-    return format(number, ",")

@@ -1,4 +1,4 @@
-"""PointerRoots of which a smaller store has overwritten a part."""
+"""Pointers of which a smaller store has overwritten a part."""
 
 from __future__ import annotations
 
