@@ -167,9 +167,8 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.history.store import OwnedTransfer, TracedInstruction
     from gdb_etm.offline.symbols import load_symbols
-    from gdb_etm.views.elements import element_object, instruction_object
+    from gdb_etm.views.elements import history_objects
 
     symbols = load_symbols(arguments.elf)
     histories = _histories(arguments, arguments.capture)
@@ -178,17 +177,7 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
         raise CommandError("a range is of one trace ID: --id with one of %s" % names)
     for trace_id, history in histories.items():
         shown = _window(arguments, len(history), "instructions")
-        for item in history.walk(shown.first, shown.last):
-            if isinstance(item, TracedInstruction):
-                function = symbols.at(item.address)
-                passed = history.outcome(item.number)
-                yield json.dumps(instruction_object(trace_id, item, function.name if function else None, passed))
-                owned = [OwnedTransfer(one, item.number, None) for one in history.transfers(item.number)]
-            else:
-                yield json.dumps(element_object(trace_id, item.offset, item))
-                owned = [OwnedTransfer(one, None, item) for one in history.event_transfers(item)]
-            for transfer in owned:
-                yield json.dumps(element_object(trace_id, transfer.transfer.offset, transfer))
+        yield from map(json.dumps, history_objects(trace_id, history, shown.first, shown.last, symbols.at))
 
 
 def _session(arguments: argparse.Namespace) -> DebugSession:
@@ -297,6 +286,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, listing in _LISTINGS.items():
         _add_listing(commands.add_parser(name, help=listing.summary, description=listing.summary), name, listing)
+    for name, about in (("coverage", "say what was seen to run"), ("profile", "say what the functions cost")):
+        commands.add_parser(name, add_help=False, help=about + "; of one snapshot or many, merged")
     commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
     commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
@@ -329,6 +320,10 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
     # argparse gives up a list of words at the first option after it, and takes "-5,+2" for an option.
+    if words[:1] in (["coverage"], ["profile"]):
+        from gdb_etm.commands.merged import parse_merged
+
+        return parse_merged(words)
     parser = _parser()
     arguments, more = parser.parse_known_args(words)
     unknown = [word for word in more if word.startswith("-") and word not in ("-", "--") and not word[1].isdigit()]
@@ -345,6 +340,10 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
 
         arguments.notes = []
         return iter(page_lines(arguments.page))
+    if arguments.command not in _LISTINGS:
+        from gdb_etm.commands.merged import merged_lines
+
+        return merged_lines(arguments)
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format in ("json", "jsonl") and listing.objects is not None else listing.text
     return _each(make, arguments)

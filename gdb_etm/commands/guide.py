@@ -15,6 +15,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "events": ("on", "counter", "sequencer", "trigger"),
     "registers": ("plan", "diff", "reg"),
     "doctor": ("doctor", "budget"),
+    "coverage": ("coverage", "profile"),
     "history": ("history", "functions", "threads", "packets"),
     "offline": ("captures", "save", "load"),
     "reverse": ("replay",),

@@ -8,6 +8,7 @@ from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT
 from gdb_etm.commands.counter import COUNTER, SEQUENCER, TRIGGER
+from gdb_etm.commands.coverage import COVERAGE
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.doctor import DOCTOR
 from gdb_etm.commands.fault import FAULT
@@ -18,6 +19,7 @@ from gdb_etm.commands.moves import MOVE_COMMANDS
 from gdb_etm.commands.on import ON
 from gdb_etm.commands.origin import ORIGIN, USES
 from gdb_etm.commands.packets import PACKETS
+from gdb_etm.commands.profile import PROFILE
 from gdb_etm.commands.race import RACE
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
@@ -55,6 +57,8 @@ COMMANDS: Tuple[Command, ...] = (
     THREADS,
     PACKETS,
     BUDGET,
+    COVERAGE,
+    PROFILE,
     CAPTURES,
     SAVE,
     LOAD,

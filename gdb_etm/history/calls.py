@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import islice
-from typing import AbstractSet, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import AbstractSet, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.history.call_index import CallIndex
 from gdb_etm.history.call_steps import PauseFilter, StepMemory, Unrepeatable
@@ -152,6 +152,10 @@ class CallHistory:
             return 0
         return len(self) + 1 if instruction > self._instructions else self._places().at(instruction)
 
+    def rows(self) -> Sequence[FrameEntry]:
+        """Give all entries as they were read, oldest first."""
+        return self._all().all_rows
+
     def activations(self) -> Iterator[Activation]:
         """Give for each segment its activation, oldest first."""
         for _, row in self._all().rows(0):
@@ -218,6 +222,11 @@ class ReadCalls:
 
     def __len__(self) -> int:
         return self._numbers[-1] if self._numbers else 0
+
+    @property
+    def all_rows(self) -> Sequence[FrameEntry]:
+        """All entries, oldest first."""
+        return self._rows
 
     def end(self) -> Frame:
         """Give the activation that would execute the next instruction."""

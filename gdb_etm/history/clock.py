@@ -108,6 +108,10 @@ class CycleClock:
         times = (isinstance(event, (Cycles, Timestamp)) for events in runs.values() for event in events)
         # Whether there is any cycle count or timestamp.
         self.has_times = any(times) or any(isinstance(event, (Cycles, Timestamp)) for _, event in between)
+        # Whether there is any cycle count.
+        self.has_cycles = any(isinstance(one, Cycles) for events in runs.values() for one in events) or any(
+            isinstance(event, Cycles) for _, event in between
+        )
         if self.has_times:
             effects = {number: _effect(events) for number, events in runs.items()}
             self._add_up(effects, between, progress if progress is not None else lambda entries: None)
@@ -128,8 +132,8 @@ class CycleClock:
             if effects[number] is not _NONE:
                 total = effects[number].on(total)
 
-    def _total_after(self, number: int) -> Optional[int]:
-        # The total right after an instruction.
+    def total_after(self, number: int) -> Optional[int]:
+        """Give the total of cycles after an instruction; None where unknown."""
         if not number or not self.has_times:
             return None
         block = self._history.entry(number)[0] // _SPACING
@@ -155,7 +159,7 @@ class CycleClock:
         :param items: A stretch of the history, as :meth:`~gdb_etm.history.store.ExecutionHistory.walk` gives it.
         :param first: The number of its first instruction.
         """
-        total = self._total_after(first - 1)
+        total = self.total_after(first - 1)
         held = _Held(first <= 1)
         for item in items:
             if isinstance(item, Cycles):

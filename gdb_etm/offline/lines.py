@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from gdb_etm.analysis.coverage import LinePiece
 from gdb_etm.history.lines import LineEntry
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
@@ -66,6 +67,12 @@ class LineTable:
             first = found.pop()[0] if found and found[-1][1] + 1 == row.address else row.address
             found.append((first, after.address - 1))
         return found
+
+    def pieces(self) -> Iterator[LinePiece]:
+        """Go through the code of all source lines, by address."""
+        for row, after in zip(self._rows, self._rows[1:]):
+            if row.line is not None and row.address < after.address:
+                yield LinePiece(row.address, after.address, row.line.path, row.line.file, row.line.line)
 
     def lines_of(self, file: str) -> List[int]:
         """List the lines of a source file that have code."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple, Union
+from typing import Callable, Dict, Iterator, Optional, Tuple, Union
 
-from gdb_etm.history.store import ConditionResult, OwnedTransfer, TracedInstruction
+from gdb_etm.history.frames import Function
+from gdb_etm.history.store import ConditionResult, ExecutionHistory, OwnedTransfer, TracedInstruction
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -159,3 +160,25 @@ def _context_fields(context: Context) -> Dict[str, Value]:
     if context.vmid is not None:
         fields["vmid"] = hex(context.vmid)
     return fields
+
+
+def history_objects(
+    trace_id: int, history: ExecutionHistory, first: int, last: int, function_at: Callable[[int], Optional[Function]]
+) -> Iterator[Dict[str, Value]]:
+    """Describe instructions, the events around them, loads and stores.
+
+    :param first: The first instruction's number.
+    :param last: The last one's.
+    :param function_at: Finds the function that holds an address.
+    """
+    for item in history.walk(first, last):
+        if isinstance(item, TracedInstruction):
+            function = function_at(item.address)
+            passed = history.outcome(item.number)
+            yield instruction_object(trace_id, item, function.name if function else None, passed)
+            owned = [OwnedTransfer(one, item.number, None) for one in history.transfers(item.number)]
+        else:
+            yield element_object(trace_id, item.offset, item)
+            owned = [OwnedTransfer(one, None, item) for one in history.event_transfers(item)]
+        for transfer in owned:
+            yield element_object(trace_id, transfer.transfer.offset, transfer)

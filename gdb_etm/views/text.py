@@ -85,3 +85,13 @@ def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> List[str]:
         for at, cell in enumerate(row[:-1]):
             widths[at] = max(widths[at], len(cell))
     return [gap.join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in kept]
+
+
+def align_right(rows: Iterable[Sequence[str]], gap: str = "  ") -> List[str]:
+    """Put cells into columns: the first one left-aligned, the others right-aligned."""
+    kept = [list(row) for row in rows]
+    widths = [max(len(row[at]) for row in kept) for at in range(len(kept[0]))]
+    return [
+        gap.join(cell.rjust(widths[at]) if at else cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip()
+        for row in kept
+    ]

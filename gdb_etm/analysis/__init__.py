@@ -1,0 +1,11 @@
+"""Analysis of executions: counts, coverage, and profiles.
+
+- ``counts.py``: how often each instruction ran, and which way each conditional branch went.
+- ``coverage.py``: the same by source line and function.
+- ``profile.py``: calls, and instructions or cycles of each function; ``activity.py`` follows the calls for it.
+
+All of it adds up over captures.  What a trace does not show is unknown, not absent: so every count comes with the
+number of instructions that it was made from.
+
+Pure: no files, no clock, no thread.
+"""

@@ -1,0 +1,151 @@
+"""Activations of functions with their costs, for profiles."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set
+
+from gdb_etm.history.calls import CallHistory
+from gdb_etm.history.entries import Entered, FrameEntry
+from gdb_etm.history.frames import Frame
+from gdb_etm.protocols.elements import Gap
+
+# Gives the cost of the instructions from one number to another; None where that is not known.
+Measure = Callable[[int, int], Optional[int]]
+
+# The exception of a handler that ran before its entry was seen.
+UNSEEN_ENTRY = "exception whose entry was not seen"
+_BEGINS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
+_ENDS = (Entered.RETURN, Entered.EXCEPTION_RETURN, Entered.TAIL_CALL)
+
+
+class Activity:
+    """One activation of a function.
+
+    :param frame: Its frame.
+    :param caller: The activation that called it; None for a thread's or a handler's outermost.
+    """
+
+    __slots__ = ("frame", "caller", "exception", "thread", "own", "inclusive", "begun", "is_whole", "_gaps")
+
+    def __init__(self, frame: Frame, caller: Optional[Activity]) -> None:
+        self.frame = frame
+        self.caller = caller
+        # The exception that it handles, by name; empty for a thread's.
+        self.exception = ""
+        # Of the outermost one: its thread's number; 0 where that is not known.
+        self.thread = 0
+        # Cost of its own instructions, and with that of what it called.
+        self.own = self.inclusive = 0
+        # Whether its call was seen.
+        self.begun = False
+        # Whether all of it was seen, from its call to its return.
+        self.is_whole = False
+        self._gaps = -1
+
+    def ran(self, cost: int, gaps: int, begins: bool, ends: bool) -> None:
+        """Take a stretch of its own instructions.
+
+        :param cost: What they cost.
+        :param gaps: How many gaps came before.
+        :param begins: Whether a call leads to them.
+        :param ends: Whether it is left for good then.
+        """
+        self.own += cost
+        if self._gaps < 0:
+            self._gaps, self.begun = gaps, begins
+        self.is_whole = self.begun and ends and self._gaps == gaps
+
+
+class ActivityReader:
+    """Reads the activations of a history.
+
+    :param calls: Its calls.
+    :param instructions: How many instructions it has.
+    :param measure: Gives costs.
+    """
+
+    def __init__(self, calls: CallHistory, instructions: int, measure: Measure) -> None:
+        self.gaps = 0
+        # Instructions whose cost is not known.
+        self.unmeasured = 0
+        self._measure = measure
+        self._threads = calls.threads
+        self._known: Dict[Frame, Activity] = {}
+        rows = calls.rows()
+        self._unseen = _unseen_handlers(rows)
+        for at, row in enumerate(rows):
+            after = rows[at + 1] if at + 1 < len(rows) else None
+            if isinstance(row.event, Gap):
+                self.gaps += 1
+            elif row.event is None:
+                self._read(at, row, after, (after.first if after is not None else instructions + 1) - 1)
+
+    def _read(self, at: int, row: FrameEntry, after: Optional[FrameEntry], last: int) -> None:
+        activity = self._activity(row.frame, at)
+        cost = self._measure(row.first, last)
+        if cost is None:
+            self.unmeasured += last - row.first + 1
+        activity.ran(cost or 0, self.gaps, row.entered in _BEGINS, _ends(row, after))
+
+    def _activity(self, frame: Frame, at: int) -> Activity:
+        found = self._known.get(frame)
+        if found is not None:
+            return found
+        chain = [frame]
+        up = self._caller(frame)
+        while up is not None and up not in self._known:
+            chain.append(up)
+            up = self._caller(up)
+        caller = self._known.get(up) if up is not None else None
+        for one in reversed(chain):
+            made = self._known[one] = Activity(one, caller)
+            if one in self._unseen:
+                made.exception = UNSEEN_ENTRY
+            elif one.up is not None and one.up.event is not None:
+                made.exception = one.up.event.name
+            elif caller is None:
+                made.thread = self._threads.of(at) or 0
+            caller = made
+        return self._known[frame]
+
+    def _caller(self, frame: Frame) -> Optional[Frame]:
+        return frame.up if frame.up is not None and not frame.up.is_exception and frame not in self._unseen else None
+
+    def inner_last(self) -> Iterator[Activity]:
+        """Go through the activations, callers before callees, with all costs added up."""
+        ordered: List[Activity] = list(self._known.values())
+        for one in ordered:
+            one.inclusive = one.own
+        # A caller may have been seen after its callee, but it was put in before it.
+        for one in reversed(ordered):
+            if one.caller is not None:
+                one.caller.inclusive += one.inclusive
+        yield from ordered
+
+
+def _ends(row: FrameEntry, after: Optional[FrameEntry]) -> bool:
+    # Whether an activation is left for good with the last instruction of an entry.
+    if after is None or isinstance(after.event, Gap):
+        return False
+    if after.event is not None:
+        # An exception was taken right after the return.
+        return after.frame.up is not row.frame
+    return after.entered in _ENDS
+
+
+def _unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
+    # Handlers that return from an exception that was not seen: what they interrupted did not call them.
+    found: Set[Frame] = set()
+    before: Optional[Frame] = None
+    for row in rows:
+        if row.event is not None:
+            before = None
+            continue
+        if row.entered is Entered.EXCEPTION_RETURN and before is not None:
+            outer = before
+            while outer.up is not None and outer.up is not row.frame and not outer.up.is_exception:
+                outer = outer.up
+            if outer.up is row.frame:
+                found.add(outer)
+        before = row.frame
+    return found

@@ -1,0 +1,119 @@
+"""``gdb-etm coverage`` and ``gdb-etm profile``: many snapshots, merged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Iterator, List, Sequence
+
+from gdb_etm.analysis.counts import ExecutionCounts
+from gdb_etm.analysis.profile import CallProfile
+from gdb_etm.capture import RawCapture
+from gdb_etm.commands.coverage import coverage_lines
+from gdb_etm.commands.profile import report_lines
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.exports.encode import write
+from gdb_etm.exports.formats import COVERAGE_FORMATS, PROFILE_FORMATS, ProfileExport, export_profile
+from gdb_etm.history.build import DecoderCache
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
+from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.halt_states import anchored_of
+from gdb_etm.session.programs import named_files, with_programs
+from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.snapshot.reader import read_snapshot
+from gdb_etm.views.text import plural
+
+
+def parse_merged(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command's name, and its arguments."""
+    arguments = _parser(words[0]).parse_args(words[1:])
+    arguments.command, arguments.notes = words[0], []
+    return arguments
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    is_profile = name == "profile"
+    about = "say what the functions cost" if is_profile else "say what was seen to run"
+    parser = argparse.ArgumentParser(prog="gdb-etm " + name, description=about + "; snapshots of one program add up")
+    parser.add_argument("snapshots", metavar="SNAPSHOT", nargs="+", help="snapshot folder")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
+    what = "FUNCTION" if is_profile else "FILE|FUNCTION"
+    parser.add_argument("--of", metavar=what, default="", help="only this one, in detail")
+    formats = ", ".join(PROFILE_FORMATS if is_profile else COVERAGE_FORMATS)
+    parser.add_argument(
+        "--export", metavar="FILE", default="", help="write it there; the name's end says how: " + formats
+    )
+    if is_profile:
+        parser.add_argument("--cycles", action="store_true", help="count processor cycles, where they were traced")
+    return parser
+
+
+def merged_lines(arguments: argparse.Namespace) -> Iterator[str]:
+    """Run one of the commands.
+
+    :raises EtmError: It cannot be done; of many snapshots one alone is a note in ``arguments.notes``.
+    """
+    files = named_files(arguments.elf)
+    if not files:
+        raise CommandError("--elf is missing: the program says what the functions and the lines are")
+    found = _Decoded(arguments.snapshots, files, arguments.notes)
+    if arguments.command == "coverage":
+        yield from _coverage_lines(found, arguments.of, arguments.export)
+    else:
+        yield from _profile_lines(found, CYCLES if arguments.cycles else INSTRUCTIONS, arguments.of, arguments.export)
+
+
+def _coverage_lines(found: _Decoded, what: str, export: str) -> Iterator[str]:
+    counts = ExecutionCounts()
+    blocks = None
+    for decoded in found.histories():
+        counts.add(decoded.history)
+        blocks = decoded.history.blocks
+    if blocks is not None:
+        yield from coverage_lines(found.sources.coverage(counts, blocks), what, export)
+
+
+def _profile_lines(found: _Decoded, unit: str, what: str, export: str) -> Iterator[str]:
+    counts, profile = ExecutionCounts(), CallProfile(unit)
+    for decoded in found.histories():
+        counts.add(decoded.history)
+        profile.merge(profile_of(found.debugger, decoded, unit))
+    if not export:
+        yield from report_lines(profile, what, None)
+    else:
+        made = ProfileExport(profile, counts, found.sources.function_at, found.sources.source_of)
+        yield "written to %s (%s)" % (export, export_profile(export, made, write))
+
+
+class _Decoded:
+    # Snapshots, decoded one after the other; one that cannot be decoded does not stop the others.
+
+    def __init__(self, snapshots: Sequence[str], files: Sequence[str], notes: List[str]) -> None:
+        self.debugger = OfflineDebugger(files)
+        self.sources = ProgramSources(files)
+        self._snapshots = snapshots
+        self._files = files
+        self._notes = notes
+
+    def histories(self) -> Iterator[Decoded]:
+        cache, count = DecoderCache(), 0
+        for snapshot in self._snapshots:
+            try:
+                for capture in with_programs(read_snapshot(snapshot), self._files):
+                    for decoded in self._decode(capture, snapshot, cache):
+                        count += 1
+                        yield decoded
+            except EtmError as error:
+                if len(self._snapshots) == 1:
+                    raise
+                self._notes.append("%s: %s" % (snapshot, error))
+        if not count:
+            raise CommandError("no instructions in %s" % plural(len(self._snapshots), "snapshot"))
+
+    def _decode(self, capture: RawCapture, snapshot: str, cache: DecoderCache) -> List[Decoded]:
+        record = CaptureRecord(1, capture, snapshot, False, Meter(TerminalLine(sys.stderr)))
+        record.anchored = anchored_of(capture)
+        self._notes += capture.notes
+        return [one for one in record.decoded((), cache, None).values() if len(one.history)]

@@ -1,0 +1,18 @@
+"""Exports: coverage and profiles in other tools' formats.
+
+Coverage, from :mod:`gdb_etm.analysis.coverage`:
+
+- ``lcov.py``: a trace file of lcov (``genhtml``).
+- ``gcovr.py``: JSON of gcovr.
+
+Profiles, from :mod:`gdb_etm.analysis.profile`:
+
+- ``collapsed.py``: collapsed stacks of FlameGraph.
+- ``speedscope.py``: JSON of speedscope.
+- ``callgrind.py``: Callgrind's format (KCachegrind, ``callgrind_annotate``).
+- ``pprof.py``: pprof's protocol buffer.
+
+``formats.py`` chooses by a file's name; ``sources.py``: what they need of source lines.  What needs a library of the
+extra ``report`` runs in a process of its own, ``encode.py``, so that GDB's Python needs none; such an export is first
+made a document, which is plain data.
+"""

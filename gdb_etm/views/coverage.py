@@ -1,0 +1,66 @@
+"""Coverage as lines: a table of files, and source with counts."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Iterator, List
+
+from gdb_etm.analysis.coverage import Coverage, FileCoverage, LineCoverage, Ratio
+from gdb_etm.views.text import align, plural
+
+UNSEEN = "-"
+_COUNT_WIDTH = 10
+
+
+def seen_text(instructions: int, gaps: int) -> str:
+    """Say what a result was made from."""
+    return "seen in %s%s" % (plural(instructions, "instruction"), ", %s" % plural(gaps, "gap") if gaps else "")
+
+
+def file_lines(coverage: Coverage) -> Iterator[str]:
+    """List the files, each with how much of it was seen."""
+    rows = [["", "lines", "", "branches", "", "functions", ""]]
+    for file in coverage.files:
+        rows.append([file.path, *_cells(file.line_ratio, file.branch_ratio, file.function_ratio)])
+    if len(coverage.files) > 1:
+        files = coverage.files
+        totals = [
+            Ratio(sum(one.seen for one in ratios), sum(one.all for one in ratios))
+            for ratios in (
+                [file.line_ratio for file in files],
+                [file.branch_ratio for file in files],
+                [file.function_ratio for file in files],
+            )
+        ]
+        rows.append(["all", *_cells(*totals)])
+    yield from align(rows)
+
+
+def _cells(*ratios: Ratio) -> List[str]:
+    cells: List[str] = []
+    for ratio in ratios:
+        cells += [str(ratio), "%3.0f %%" % ratio.percent] if ratio.all else [UNSEEN, ""]
+    return cells
+
+
+def source_lines(file: FileCoverage, first: int, last: int, text: Callable[[int], str]) -> Iterator[str]:
+    """List a file's source with counts at the margin.
+
+    :param first: The first line, from 1.
+    :param last: The last line.
+    :param text: Gives a line of source.
+    """
+    known = {one.line: one for one in file.lines}
+    width = len(str(last))
+    for number in range(first, last + 1):
+        line = known.get(number)
+        margin = "" if line is None else "{:,}".format(line.times) if line.times else UNSEEN
+        yield ("%*s  %*d  %s" % (_COUNT_WIDTH, margin, width, number, text(number))).rstrip()
+        if line is not None:
+            yield from _branch_lines(line, _COUNT_WIDTH + width + 4)
+
+
+def _branch_lines(line: LineCoverage, indent: int) -> Iterable[str]:
+    for branch in line.branches:
+        if any(branch):
+            taken, not_taken = ("{:,}".format(way) if way else "never seen" for way in branch)
+            yield "%sbranch: taken %s, not taken %s" % (" " * indent, taken, not_taken)

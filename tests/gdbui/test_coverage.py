@@ -1,0 +1,73 @@
+"""Real GDB: coverage and profile of a live history, and their files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.gdb_session import run_gdb
+from tests.pages import ROOT
+
+pytest.importorskip("unicorn")
+pytest.importorskip("google.protobuf")
+
+_FOLDER = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
+_CAPTURE = ["file demo.elf", "etm connect board:m33 --elf demo.elf", "etm start", "continue"]
+
+
+def _typed(*commands: str) -> List[str]:
+    lines = run_gdb([*_CAPTURE, "echo --\\n", *commands], cwd=_FOLDER).splitlines()
+    return lines[lines.index("--") + 1 :]
+
+
+def test_coverage_and_profile_are_written_for_other_tools(tmp_path: Path) -> None:
+    names = ("run.info", "run.json"), ("run.pb.gz", "run.folded", "run.speedscope.json", "callgrind.out.1")
+    commands = [
+        "etm %s --export %s" % (command, tmp_path / name)
+        for command, files in zip(("coverage", "profile"), names)
+        for name in files
+    ]
+    lines = _typed(*commands)
+    formats = ("lcov", "gcovr", "pprof", "collapsed stacks", "speedscope", "Callgrind")
+    files = [tmp_path / name for group in names for name in group]
+    assert lines[: len(files)] == ["written to %s (%s)" % each for each in zip(files, formats)]
+    assert "FN:77,parse_values" in files[0].read_text() or "FN:78,parse_values" in files[0].read_text()
+    assert json.loads(files[1].read_text())["files"]
+    assert b"parse_values" in gzip.decompress(files[2].read_bytes())
+    cost = sum(int(line.rsplit(" ", 1)[1]) for line in files[3].read_text().splitlines())
+    assert "summary: %d" % cost in files[5].read_text()
+
+
+def test_the_condition_that_never_failed_shows(tmp_path: Path) -> None:
+    lines = _typed("etm coverage parse_values")
+    at = next(number for number, line in enumerate(lines) if "count < limit" in line)
+    assert lines[at + 2].strip() == "branch: taken 18, not taken never seen"
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        ("coverage nosuch", '"nosuch" is no source file and no function with code; files: app.c, faults.c, main.c,'),
+        ("coverage --export /tmp", "/tmp: the end of the name says the format: .info (lcov), .json (gcovr)"),
+        ("profile nosuch", '"nosuch" was not seen to run'),
+        ("profile --cycles", 'no cycle counts in this trace: "etm start --cycles 4" traces them'),
+        ("profile --export /nowhere/x.pb.gz", "cannot write /nowhere/x.pb.gz: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_is_one_line(command: str, words: str) -> None:
+    lines = [line for line in _typed("etm " + command) if line]
+    assert lines[0].startswith(words) and len(lines) <= 2
+
+
+def test_cycles_are_counted_where_they_were_traced() -> None:
+    commands = ["etm start --cycles 4", "continue", "etm profile --cycles", "etm profile --cycles timer_due"]
+    script = [*_CAPTURE[:2], commands[0], commands[1], "echo --\\n", *commands[2:]]
+    lines = run_gdb(script, cwd=_FOLDER).splitlines()
+    lines = lines[lines.index("--") + 1 :]
+    assert lines[0].startswith("cycles, seen in ")
+    own = {line.split()[0]: int(line.split()[2].replace(",", "")) for line in lines[2:8]}
+    assert min(own.values()) > 0
