@@ -2,6 +2,7 @@
 
 - ``counts.py``: how often each instruction ran, and which way each conditional branch went.
 - ``coverage.py``: the same by source line and function.
+- ``timeline.py``: which functions were active when.
 - ``profile.py``: calls, and instructions or cycles of each function; ``activity.py`` follows the calls for it.
 
 All of it adds up over captures.  What a trace does not show is unknown, not absent: so every count comes with the

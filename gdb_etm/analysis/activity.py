@@ -72,7 +72,7 @@ class ActivityReader:
         self._threads = calls.threads
         self._known: Dict[Frame, Activity] = {}
         rows = calls.rows()
-        self._unseen = _unseen_handlers(rows)
+        self._unseen = unseen_handlers(rows)
         for at, row in enumerate(rows):
             after = rows[at + 1] if at + 1 < len(rows) else None
             if isinstance(row.event, Gap):
@@ -133,8 +133,13 @@ def _ends(row: FrameEntry, after: Optional[FrameEntry]) -> bool:
     return after.entered in _ENDS
 
 
-def _unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
-    # Handlers that return from an exception that was not seen: what they interrupted did not call them.
+def unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
+    """Find handlers that return from an exception whose entry was not seen.
+
+    What they interrupted did not call them.
+
+    :param rows: The entries of a call history.
+    """
     found: Set[Frame] = set()
     before: Optional[Frame] = None
     for row in rows:

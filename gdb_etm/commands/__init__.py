@@ -7,7 +7,7 @@
   ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``fault.py``,
   ``filter.py``, ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``,
   ``writes.py``, ``origin.py``, ``race.py``; ``value_objects.py``: what these print as JSON.
-- ``coverage.py``, ``profile.py``, which the shell has for many snapshots: ``merged.py``.
+- ``coverage.py``, ``profile.py``, ``timeline.py``, which the shell has for many snapshots: ``merged.py``.
 - ``options.py``: the options of ``etm start``, which ``etm plan`` and ``etm diff`` take as well.
 
 A command reads its values, asks the session, and yields lines.  It never calls another command for its text.

@@ -15,7 +15,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "events": ("on", "counter", "sequencer", "trigger"),
     "registers": ("plan", "diff", "reg"),
     "doctor": ("doctor", "budget"),
-    "coverage": ("coverage", "profile"),
+    "coverage": ("coverage", "profile", "timeline"),
     "history": ("history", "functions", "threads", "packets"),
     "offline": ("captures", "save", "load"),
     "reverse": ("replay",),

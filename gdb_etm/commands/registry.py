@@ -25,6 +25,7 @@ from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.threads import THREADS
+from gdb_etm.commands.timeline import TIMELINE
 from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
 from gdb_etm.commands.why import WHY
@@ -59,6 +60,7 @@ COMMANDS: Tuple[Command, ...] = (
     BUDGET,
     COVERAGE,
     PROFILE,
+    TIMELINE,
     CAPTURES,
     SAVE,
     LOAD,

@@ -12,6 +12,8 @@ Profiles, from :mod:`gdb_etm.analysis.profile`:
 - ``callgrind.py``: Callgrind's format (KCachegrind, ``callgrind_annotate``).
 - ``pprof.py``: pprof's protocol buffer.
 
+A timeline, from :mod:`gdb_etm.analysis.timeline`, goes to Perfetto by ``perfetto.py``.
+
 ``formats.py`` chooses by a file's name; ``sources.py``: what they need of source lines.  What needs a library of the
 extra ``report`` runs in a process of its own, ``encode.py``, so that GDB's Python needs none; such an export is first
 made a document, which is plain data.

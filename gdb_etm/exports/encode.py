@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CommandError, EtmError
 
@@ -80,8 +80,80 @@ def encode_pprof(document: Mapping[str, Any]) -> bytes:
     return gzip.compress(profile.SerializeToString(deterministic=True), mtime=0)
 
 
+# Of perfetto's tracks: the whole program's, gaps, what was marked; the others follow.
+_PROGRAM, _GAPS, _MARKS, _FIRST = 1, 2, 3, 4
+_SEQUENCE = 1
+
+
+class _PerfettoTrace:
+    # Packets of one trusted sequence, whose names are interned.
+
+    def __init__(self) -> None:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as messages
+
+        self._messages = messages
+        self._trace = messages.Trace()
+        self._names: Dict[str, int] = {}
+        first = self._packet()
+        first.sequence_flags = messages.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+
+    def _packet(self) -> Any:
+        return self._trace.packet.add(
+            trusted_packet_sequence_id=_SEQUENCE,
+            sequence_flags=self._messages.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE,
+        )
+
+    def track(self, uuid: int, name: str, is_counter: bool = False) -> None:
+        """Declare a track below the program's."""
+        track = self._packet().track_descriptor
+        track.uuid, track.name = uuid, name
+        if uuid != _PROGRAM:
+            track.parent_uuid = _PROGRAM
+        if is_counter:
+            track.counter.SetInParent()
+
+    def event(self, time: int, uuid: int, kind: str, name: Optional[str] = None, value: Optional[int] = None) -> None:
+        """Add an event, whose kind is one of TrackEvent.Type without its prefix."""
+        packet = self._packet()
+        packet.timestamp = time
+        event = packet.track_event
+        event.track_uuid, event.type = uuid, getattr(self._messages.TrackEvent, "TYPE_" + kind)
+        if name is not None:
+            number = self._names.get(name)
+            if number is None:
+                number = self._names[name] = len(self._names) + 1
+                packet.interned_data.event_names.add(iid=number, name=name)
+            event.name_iid = number
+        if value is not None:
+            event.counter_value = value
+
+    def data(self) -> bytes:
+        """Give the file's content."""
+        return bytes(self._trace.SerializeToString())
+
+
+def encode_perfetto(document: Mapping[str, Any]) -> bytes:
+    """Make Perfetto's file; its nanoseconds are the document's unit."""
+    trace = _PerfettoTrace()
+    trace.track(_PROGRAM, "%s (1 ns is one of: %s)" % (document["name"], document["unit"]))
+    trace.track(_GAPS, "not seen")
+    trace.track(_MARKS, "marks")
+    for number, name in enumerate(document["tracks"]):
+        trace.track(_FIRST + number, name)
+    for time, track, name in document["events"]:
+        trace.event(time, _FIRST + track, "SLICE_END" if name is None else "SLICE_BEGIN", name)
+    for uuid, kind in ((_GAPS, "gaps"), (_MARKS, "instants")):
+        for time, name in document[kind]:
+            trace.event(time, uuid, "INSTANT", name)
+    for number, (name, points) in enumerate(document["counters"], _FIRST + len(document["tracks"])):
+        trace.track(number, name, is_counter=True)
+        for time, value in points:
+            trace.event(time, number, "COUNTER", value=value)
+    return trace.data()
+
+
 # By the kind of document.
-ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {"pprof": encode_pprof}
+ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {"pprof": encode_pprof, "perfetto": encode_perfetto}
 
 
 def main(words: Sequence[str]) -> int:

@@ -28,6 +28,7 @@ PROFILE_FORMATS: Mapping[str, str] = {
     ".callgrind": "Callgrind",
     ".pb.gz": "pprof",
 }
+TIMELINE_FORMATS: Mapping[str, str] = {".pftrace": "Perfetto"}
 
 
 class ProfileExport(NamedTuple):

@@ -42,6 +42,21 @@ def test_coverage_and_profile_are_written_for_other_tools(tmp_path: Path) -> Non
     assert "summary: %d" % cost in files[5].read_text()
 
 
+def test_a_timeline_has_tracks_marks_and_values(tmp_path: Path) -> None:
+    messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    file = tmp_path / "run.pftrace"
+    mark = "etm mark here"
+    said = _typed(mark, "etm timeline --export %s --variable station.table[0].handler" % file)[1]
+    assert said.startswith("written to %s (Perfetto): " % file) and said.endswith(" on 3 tracks, in instructions")
+    trace = messages.Trace()
+    trace.ParseFromString(file.read_bytes())
+    names = {one.name for packet in trace.packet for one in packet.interned_data.event_names}
+    assert {"parse_values", "UART_Handler", "here"} <= names
+    kind = messages.TrackEvent.TYPE_COUNTER
+    counted = [one.track_event.counter_value for one in trace.packet if one.track_event.type == kind]
+    assert counted == [0x163333]
+
+
 def test_the_condition_that_never_failed_shows(tmp_path: Path) -> None:
     lines = _typed("etm coverage parse_values")
     at = next(number for number, line in enumerate(lines) if "count < limit" in line)
