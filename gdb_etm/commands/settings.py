@@ -45,7 +45,6 @@ _RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         "how far the past's registers and memory are worked out",
         "exact: what follows from the trace, the program and the halted core.\n"
         "assumed: also what holds if calls and handlers keep SP and r4 to r11, and call frame information is right.\n"
-        "likely: also what holds if stores to unknown addresses wrote near to where their instructions wrote before.\n"
         "off: nothing.  Values that are not exact are marked, except by GDB's own commands in the past.",
         "assumed",
         tuple(LIMITS),

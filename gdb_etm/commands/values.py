@@ -144,7 +144,7 @@ WHICH = Argument(
 
 _POSITION = (
     'The position is where "etm goto", "etm reverse-step" and similar commands went, in the selected frame.\n'
-    "<unavailable>: the value is not known.  Values that are not exact are marked (assumed) or (likely), see\n"
+    "<unavailable>: the value is not known.  Values that are not exact are marked (assumed), see\n"
     '"help set etm recovery".'
 )
 

@@ -10,8 +10,7 @@ worklist, until nothing more follows.  Each variable's domain is known bits, an 
 keeps its justification: a value can be explained, and a contradiction names the facts that it rests on.
 
 What is asked for in turn is trusted less, and marked: ``exact`` follows from the trace, the program and the halted
-core; ``assumed`` also from the calling convention and call frame information; ``likely`` also from stores of unknown
-address having written near to what their instructions wrote before.
+core; ``assumed`` also from the calling convention, call frame information, and what pointers can lead to.
 
 The stages, each of which knows only those before it:
 

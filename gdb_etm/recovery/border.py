@@ -44,13 +44,9 @@ class UnresolvedStore(NamedTuple):
     mask: int
     # Bits of the address that are known, and their values.
     bits: int
-    # The words that it is taken to write, where it is guessed that it misses all others.
-    habits: Optional[range] = None
 
     def may_hit(self, byte: int) -> bool:
         """Check whether it may have written a byte."""
-        if self.habits is not None and byte & ~3 not in self.habits:
-            return False
         if not self.size:
             return True
         if self.span + self.size <= MASK and (byte - self.low) & MASK >= self.span + self.size:
@@ -108,8 +104,7 @@ class Border:
         if self._stores is None or any(store.may_hit(address) for store in self._stores):
             return None
         found = self._later(address)
-        guessed = Tier.LIKELY if any(store.habits is not None for store in self._stores) else Tier.EXACT
-        return None if found is None else (found[0], max(found[1], self._missed, guessed))
+        return None if found is None else (found[0], max(found[1], self._missed))
 
     def word(self, limit: Tier) -> Word:
         """Make a reader of aligned words.

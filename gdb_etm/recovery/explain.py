@@ -25,7 +25,6 @@ _MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 # What is said of links that do not follow from what was seen, by kind.
 _LINKS: Dict[int, str] = {
     ConstraintKind.LINK: "",
-    ConstraintKind.GUESS: ", if stores to unknown addresses in between missed it",
     ConstraintKind.OWNED: ", in a frame to which no pointer led in between",
     ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",
     ConstraintKind.OUT_OF_REACH: ", in an object to which no pointer led in between",
@@ -130,7 +129,7 @@ class Explanations:
             return "read when the run began, not written until then"
         if why in (Premise.TAKEN, Premise.NOT_TAKEN):
             return "the branch at #{:,} was {}taken".format(number, "not " if why == Premise.NOT_TAKEN else "")
-        if why in (Premise.MEMORY, Premise.GUESSED, Premise.SUPPOSED):
+        if why in (Premise.MEMORY, Premise.SUPPOSED):
             return "loaded at #{:,}: {}".format(number, Premise.TEXTS[why])
         if why >= Premise.STORED:
             verb = "stored" if (why - Premise.STORED) % 2 == 0 else "loaded"

@@ -41,10 +41,9 @@ def border_of(queries: Queries, number: int) -> Border:
 
 
 def _frame(queries: Queries, variable: int) -> Optional[int]:
-    # Where a frame was, if that is known and no guess.
+    # Where a frame was, if that is known.
     domain = queries.solution.ssa.domain
-    is_known = domain.mask[variable] == MASK and queries.tier(variable) <= Tier.ASSUMED
-    return domain.bits[variable] if is_known else None
+    return domain.bits[variable] if domain.mask[variable] == MASK else None
 
 
 def _slots(queries: Queries, number: int) -> Dict[int, Known]:
@@ -76,7 +75,7 @@ def _unresolved(queries: Queries, first: int) -> Optional[List[UnresolvedStore]]
         access, domain = ssa.accesses[number], ssa.domain
         low, span = domain.interval(access.address)
         size, mask, bits = access.size, domain.mask[access.address], domain.bits[access.address]
-        found.append(UnresolvedStore(size, low, span, mask, bits, may_alias.misses_but(number)))
+        found.append(UnresolvedStore(size, low, span, mask, bits))
     return found
 
 

@@ -298,16 +298,14 @@ class Origins:
     def _store_before(self, at: int, byte: int) -> Tuple[int, Tier]:
         # The store that a byte comes from, or FIRST or BLOCKED, and what that rests on.
         memory, ssa, until = self._solution.solver.memory, self._ssa, at
-        guessed = False
         while True:
-            source, _, guess = memory.before(at, byte)
-            guessed = guessed or guess
+            source, _ = memory.before(at, byte)
             if source == BLOCKED:
                 return BLOCKED, Tier.UNKNOWN
             if source < 0 or ssa.accesses[source].store:
                 break
             at = source
-        tier = Tier.LIKELY if guessed else self._queries.missed(max(source, -1) + 1, until)
+        tier = self._queries.missed(max(source, -1) + 1, until)
         if source >= 0:
             tier = max(tier, self._queries.tier(ssa.accesses[source].address))
         return source, tier

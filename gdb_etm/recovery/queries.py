@@ -45,7 +45,7 @@ class Queries:
         self._domain = solution.ssa.domain
         self._reasons = Explanations(solution)
         self._numbers = [access.number for access in solution.ssa.accesses]
-        self._late: Optional[Dict[Tier, List[int]]] = None
+        self._late: Optional[List[int]] = None
         self._homes: Optional[Dict[int, Tuple[int, int]]] = None
 
     def register(self, number: int, name: str) -> Value:
@@ -248,27 +248,21 @@ class Queries:
         :param end: One more than the last.
         """
         if self._late is None:
-            self._late = {
-                tier: [
-                    number
-                    for number, access in enumerate(self._ssa.accesses)
-                    if access.store and max(self.tier(access.address), self.tier(access.condition)) >= tier
-                ]
-                for tier in (Tier.ASSUMED, Tier.LIKELY)
-            }
-        for tier in (Tier.LIKELY, Tier.ASSUMED):
-            if bisect_left(self._late[tier], first) < bisect_left(self._late[tier], end):
-                return tier
-        return Tier.EXACT
+            self._late = [
+                number
+                for number, access in enumerate(self._ssa.accesses)
+                if access.store and max(self.tier(access.address), self.tier(access.condition)) > Tier.EXACT
+            ]
+        is_late = bisect_left(self._late, first) < bisect_left(self._late, end)
+        return Tier.ASSUMED if is_late else Tier.EXACT
 
-    def _found(self, found: Tuple[int, int, bool], byte: int, missed: Tier) -> Value:
-        source, distance, guessed = found
+    def _found(self, found: Tuple[int, int], byte: int, tier: Tier) -> Value:
+        source, distance = found
         ssa = self._ssa
         if source == BLOCKED:
             where = self.solution.address(ssa.accesses[distance].number)
             what = "condition" if self.solution.solver.memory.resolved[distance] else "address"
             return Value(None, Tier.UNKNOWN, "hidden by the store at %#x, whose %s is unknown" % (where, what))
-        tier = Tier.LIKELY if guessed else missed
         if source in (FIRST, LAST):
             return self._anchored(source == FIRST, byte, tier)
         access = ssa.accesses[source]

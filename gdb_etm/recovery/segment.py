@@ -118,9 +118,8 @@ class Solution:
 
     def _make_solver(self) -> Solver:
         border, flow = self.border, self.flow
-        memory = StoreForwarding(
-            self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None
-        )
+        readable = border.readable if border else None
+        memory = StoreForwarding(self.ssa, _words(self.begin), self._left(), readable)
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.threads.by_block
         solver = Solver(self.ssa, memory, assumptions, self._count)
@@ -193,12 +192,12 @@ class Solution:
             return self.border.readable
         return lambda word: words is not None and words(word) is not None
 
-    def _further(self, memory: StoreForwarding, limit: Tier) -> None:
+    def _further(self, memory: StoreForwarding) -> None:
         # What is known of the end by assumption.
         if self.border is not None:
             self.ssa.number = self.last
-            self._meet(self.border, limit)
-            memory.reveal(self._reader(limit))
+            self._meet(self.border, Tier.ASSUMED)
+            memory.reveal(self._reader(Tier.ASSUMED))
 
     def _reader(self, limit: Tier) -> Reader:
         if limit not in self._readers and self.border is not None:
@@ -304,8 +303,6 @@ class Solution:
             solver.assumed(claims.doubted(self.distrust))
             self._tell_fallen()
             self.distrust = claims.found(solver.fallen, self.distrust)
-        if self.rules.limit >= Tier.LIKELY:
-            solver.likely()
 
     @property
     def doubts(self) -> Doubts:

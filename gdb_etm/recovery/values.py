@@ -37,9 +37,7 @@ class Tier(IntEnum):
     # does not escape is written by its function alone, and pointers between threads' blocks by the scheduler alone; no
     # pointer leads below SP; a handler that writes PSP returns to a thread that uses it.
     ASSUMED = 1
-    # It also rests on stores to unknown addresses having written near to what their instructions wrote before.
-    LIKELY = 2
-    UNKNOWN = 3
+    UNKNOWN = 2
 
 
 class Relative(NamedTuple):

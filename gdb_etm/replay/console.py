@@ -66,7 +66,7 @@ _HELP = (
     "goto N|-N|end             have the next step go to instruction N, or to the last but N-1",
     "where                     show the instruction's number in the history",
     "recovery                  show how far registers and memory are worked out",
-    "recovery exact|assumed|likely|off",
+    "recovery exact|assumed|off",
     "recovery-limit            show for how many instructions before the end",
     "recovery-limit N|unlimited",
     "volatile                  show which memory others write",

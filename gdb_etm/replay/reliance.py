@@ -10,7 +10,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 
 # How far to go, in the user's words; ``off`` works nothing out.
-LIMITS: Mapping[str, Tier] = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN}
+LIMITS: Mapping[str, Tier] = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "off": Tier.UNKNOWN}
 # The settings that say what values of the past rest on.
 RELIED_ON = ("recovery", "recovery-limit", "volatile")
 # Where nothing but the program writes memory.

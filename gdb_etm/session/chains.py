@@ -26,7 +26,7 @@ _ENDS = {
     MakerKind.HIDDEN: 'a store whose address is not known may be newer: "set etm anchor-memory on" says more next time',
     MakerKind.OUTSIDE: 'what made it is not followed: data trace ("help etm start") says more next time',
 }
-_UNSURE = 'what it rests on is only likely, and not followed; "etm why" says why'
+_UNSURE = 'what it rests on is not followed; "etm why" says why'
 
 # What an instruction does with a value of which it keeps nothing.
 _LOOKED = {"branch": "goes there", "address": "accesses memory there", "compared": "compares it"}

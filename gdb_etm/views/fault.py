@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CHAIN = 9
 _STATUS = 4
 _INDENT = " " * 7
-_TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.LIKELY: "likely", Tier.UNKNOWN: "not known"}
+_TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.UNKNOWN: "not known"}
 # What would say more, where a way back ends.
 _MORE = {
     MakerKind.BEFORE: 'what ran before was overwritten: a filter ("help etm filter") makes room for it',

@@ -31,8 +31,8 @@ def value_text(value: Value, digits: int = 8) -> str:
 
 
 def mark(tier: Tier) -> str:
-    """Write a tier: nothing for exact, else ``"(assumed)"`` or ``"(likely)"``."""
-    return "(%s)" % tier.name.lower() if tier in (Tier.ASSUMED, Tier.LIKELY) else ""
+    """Write a tier: ``"(assumed)"``, or nothing."""
+    return "(assumed)" if tier is Tier.ASSUMED else ""
 
 
 def partial_text(value: Value) -> str:

@@ -15,7 +15,7 @@ calling convention.  "mean, frames" is of one program, "mean, smashing" of those
 memory.
 
 all, live, defs  percent known of r0-r12 before each instruction; of those that are read later; of values that
-                 instructions write; exact / and assumed / and likely
+                 instructions write; exact / and assumed
 wrong            values that are shown and not true, by tier; a register counts at each instruction
 SP, LR           percent known, exact / and assumed
 s/10k            seconds of processor time for 10,000 instructions, until everything is worked out
@@ -41,7 +41,7 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.firmware.programs import FIELD, OWN, SMASHING, board_of, elf, missing
-from tests.recovery.score import Score, Uses, mean, score
+from tests.recovery.score import TIERS, Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
 _PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guide" / "values.md"
@@ -53,7 +53,7 @@ _DEEP = 52000
 _LONG_RUN = 200000
 _HALTS = ("end", "70001", "deep")
 _WINDOWS = (1000, 10000, 50000)
-_LIMITS = {tier.name.lower(): tier for tier in (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)}
+_LIMITS = {tier.name.lower(): tier for tier in TIERS}
 COLUMNS = ("program", "all", "live", "defs", "wrong", "SP", "LR", "s/10k", "MiB")
 
 
@@ -133,16 +133,16 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _three(scores: Sequence[Score], what: str, tiers: int = 3) -> str:
-    return " / ".join("%.1f" % mean(scores, what, tier) for tier in (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)[:tiers])
+def _both(scores: Sequence[Score], what: str) -> str:
+    return " / ".join("%.1f" % mean(scores, what, tier) for tier in TIERS)
 
 
 def row(name: str, measured: Sequence[Measured]) -> List[str]:
     """Put one measurement, or the mean of several, in cells."""
     scores = [one.score for one in measured]
-    cells = [name] + [_three(scores, what) for what in ("instants", "live", "definitions")]
-    cells.append(" / ".join(str(sum(one.wrong_instants[tier] for one in scores)) for tier in range(3)))
-    cells += [_three(scores, "sp", 2), _three(scores, "lr", 2)]
+    cells = [name] + [_both(scores, what) for what in ("instants", "live", "definitions")]
+    cells.append(" / ".join(str(sum(one.wrong_instants[tier] for one in scores)) for tier in TIERS))
+    cells += [_both(scores, "sp"), _both(scores, "lr")]
     cells.append("%.2f" % (sum(one.seconds for one in measured) / len(measured)))
     return cells + ["%.0f" % (sum(one.mebibytes for one in measured) / len(measured))]
 
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str]) -> None:
     halts = "end, deep, or after how many instructions; end, 70001 and deep"
     parser.add_argument("--halt", type=halt, action="append", metavar="WHERE", help=halts)
     parser.add_argument("--board", default="m33", choices=("m33", "m7", "m4"), help="for programs that have none")
-    parser.add_argument("--limit", default="likely", choices=sorted(_LIMITS), help="the worst tier to work out")
+    parser.add_argument("--limit", default="assumed", choices=sorted(_LIMITS), help="the worst tier to work out")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time")
     parser.add_argument("--details", type=int, default=0, metavar="N", help="list wrong values and findings")
     parser.add_argument("--reasons", type=int, default=0, metavar="N", help="list why values are unknown, N a window")

@@ -39,7 +39,7 @@ for tier in (Tier.EXACT, Tier.ASSUMED):
 end
 """
 # The return address and the status word of the frame that an exception has pushed, as the second GDB sees them.
-_MARK = re.compile(r" \((?:assumed|likely)\)$")
+_MARK = re.compile(r" \(assumed\)$")
 
 
 def session(commands: Sequence[str], board: str = "m33", program: str = str(DEMO), more: str = "") -> List[List[str]]:
@@ -237,22 +237,21 @@ def test_what_is_not_exact_is_marked(tmp_path: Path) -> None:
     (tmp_path / "alone.gdb").write_text(_HALT_ALONE)
     begin = ["break walk", "ignore 1 60", "continue", "source %s" % (tmp_path / "alone.gdb"), "etm goto -131"]
     looks = ["etm info registers", "etm print $r0", "etm print $r1", "etm print $r3", "etm x/xw $sp"]
-    tiers = [["set etm recovery " + tier, *looks] for tier in ("likely", "assumed", "exact")]
-    found = session([*begin, *tiers[0], *tiers[1], *tiers[2]], program=elf("corrupt-Os"))
-    likely, assumed, exact = (found[6 + 6 * index :][:5] for index in range(3))
-    marks = [{name: mark_of(rest) for name, rest in fields(tier[0]).items()} for tier in (likely, assumed, exact)]
+    tiers = [["set etm recovery " + tier, *looks] for tier in ("assumed", "exact")]
+    found = session([*begin, *tiers[0], *tiers[1]], program=elf("corrupt-Os"))
+    assumed, exact = (found[6 + 6 * index :][:5] for index in range(2))
+    marks = [{name: mark_of(rest) for name, rest in fields(tier[0]).items()} for tier in (assumed, exact)]
     assert {"(assumed)", ""} <= set(marks[0].values())
     for name, mark in marks[0].items():
-        assert marks[1][name] == ("<unavailable>" if mark == "(likely)" else mark), name
-        assert marks[2][name] == ("<unavailable>" if mark else ""), name
-    for tier, told in zip((likely, assumed, exact), marks):
+        assert marks[1][name] == ("<unavailable>" if mark else ""), name
+    for tier, told in zip((assumed, exact), marks):
         for line, name in zip(tier[1:4], ("r0", "r1", "r3")):
             assert mark_of(line[0]) == told[name], (name, line)
 
 
 def mark_of(text: str) -> str:
     """Return a line's mark, or the text for an unknown value."""
-    found = re.search(r"<unavailable>|\(assumed\)|\(likely\)", text)
+    found = re.search(r"<unavailable>|\(assumed\)", text)
     return found.group() if found is not None else ""
 
 
@@ -361,9 +360,9 @@ def test_a_core_that_is_not_halted() -> None:
 
 def test_completion() -> None:
     lines = ["complete etm info reg", "complete etm print station.ta", "complete etm why s", "complete etm x sentence"]
-    found = session(["continue", *lines, "complete etm set recovery ", "complete set etm recovery l"])
+    found = session(["continue", *lines, "complete etm set recovery ", "complete set etm recovery a"])
     assert found[1:5] == [["etm info registers"], ["etm print station.table"], ["etm why sp"], ["etm x sentence"]]
-    assert found[6] == ["set etm recovery likely"]
+    assert found[6] == ["set etm recovery assumed"]
 
 
 _KILL = """python

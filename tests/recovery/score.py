@@ -22,7 +22,7 @@ from tests.recovery.truth import Run, prepare
 
 GENERAL = tuple("r%d" % number for number in range(13))
 NAMES = (*GENERAL, "sp", "lr")
-TIERS = (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)
+TIERS = (Tier.EXACT, Tier.ASSUMED)
 _STACKED: FrozenSet[str] = frozenset(("r0", "r1", "r2", "r3", "r12", "lr", "sp"))
 _NUMBER = re.compile(r"#?\b(0x[0-9a-f]+|\d[\d,]*)")
 # What capstone calls otherwise.
@@ -126,9 +126,7 @@ def in_mid_run(program: str, folder: Path) -> Score:
     run = Run(prepare(program, folder, 40001), program)
     first = run.start(5000)
     stacks = tuple(load_writable(run.elf))
-    rules = Rules(
-        limit=Tier.LIKELY, window=5004, frames=load_frames([run.elf]), objects=load_objects([run.elf]), stacks=stacks
-    )
+    rules = Rules(window=5004, frames=load_frames([run.elf]), objects=load_objects([run.elf]), stacks=stacks)
     return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
 
 

@@ -70,7 +70,6 @@ def recovery_of(found: Run, most: Optional[int] = None) -> Recovery:
         frames=load_frames([found.elf]),
         objects=load_objects([found.elf]),
         stacks=tuple(load_writable(found.elf)),
-        limit=Tier.LIKELY,
     )
     return Recovery(found.history(found.start(ALL)), found.end(), rules=rules)
 

@@ -37,11 +37,10 @@ def run_of(program: str, folder: Path) -> Run:
 
 
 def recovered(run: Run, window: int) -> Tuple[Score, Recovery]:
-    """Recover the last instructions of a run, in all tiers."""
+    """Recover the last instructions of a run, at both tiers."""
     first = run.start(window)
     stacks = tuple(load_writable(run.elf))
     rules = Rules(
-        limit=Tier.LIKELY,
         window=window + 4,
         frames=load_frames([run.elf]),
         objects=load_objects([run.elf]),
@@ -78,12 +77,6 @@ def test_nor_where_it_halts_deep_in_calls_or_in_a_handler(program: str, folder: 
     assert not [one for one in recovery.findings if one.tier is Tier.EXACT]
 
 
-def test_hardly_anything_likely_is_wrong(folder: Path) -> None:
-    scores = [score_of(program, folder) for program in PROGRAMS if program.startswith(KEEPING)]
-    wrong = sum(one.wrong_instants[Tier.LIKELY] for one in scores)
-    assert wrong < 0.0001 * sum(one.instants.count for one in scores)
-
-
 # What must be known, in percent, mean over the programs that keep the calling convention, but for the one whose kernel
 # changes frames: see tests/recovery/test_threads.py.
 ORDINARY = tuple(name for name in KEEPING if name != "requests")
@@ -94,9 +87,6 @@ FLOORS: Dict[Tuple[str, Tier], float] = {
     ("instants", Tier.ASSUMED): 84,
     ("live", Tier.ASSUMED): 83,
     ("definitions", Tier.ASSUMED): 73,
-    ("instants", Tier.LIKELY): 86,
-    ("live", Tier.LIKELY): 86,
-    ("definitions", Tier.LIKELY): 79,
     ("sp", Tier.ASSUMED): 99,
     ("lr", Tier.ASSUMED): 94,
 }
@@ -169,9 +159,9 @@ def test_nor_on_a_cortex_a9(program: str, folder: Path) -> None:
     first = run.start(SEEDED)
     assert len(run) - first > 500
     assert contradictions(run, first, list(seeds(run, first))) == []
-    recovery = Recovery(run.history(first), run.end(), rules=Rules(limit=Tier.LIKELY, ram=A9_RAM))
+    recovery = Recovery(run.history(first), run.end(), rules=Rules(ram=A9_RAM))
     found = score(run, Uses(run), first, recovery)
-    assert not [one for one in found.wrong if one.tier is not Tier.LIKELY]
+    assert not found.wrong
     assert found.instants.percent(Tier.EXACT) > 30
 
 

@@ -61,12 +61,12 @@ def test_a_setting_reaches_a_replayed_snapshot(snapshot: Path) -> None:
 def test_without_the_plug_in(snapshot: Path) -> None:
     target = "%s %s --elf %s --recovery off --volatile 0x200000bc,4" % (REPLAY, snapshot, ELF)
     begin = ["file %s" % ELF, target, "reverse-stepi"]
-    commands = [R3, "monitor recovery", "monitor recovery likely", "monitor volatile", "reverse-stepi", R3, CALLBACK]
+    commands = [R3, "monitor recovery", "monitor recovery exact", "monitor volatile", "reverse-stepi", R3, CALLBACK]
     commands += ["monitor recovery some", "monitor volatile 4", "monitor help"]
     found = parts(begin + commands, source=False)[len(begin) :]
-    assert found[:4] == [UNKNOWN, "recovery is off", "recovery is likely", "volatile is 0x200000bc,4"]
+    assert found[:4] == [UNKNOWN, "recovery is off", "recovery is exact", "volatile is 0x200000bc,4"]
     assert found[5].startswith("0x") and found[6] == "Cannot access memory at address 0x200000bc"
-    assert found[7] == 'recovery: "some" is none of: exact, assumed, likely, off'
+    assert found[7] == 'recovery: "some" is none of: exact, assumed, off'
     assert found[8] == 'volatile: "4" is no region: ADDRESS,SIZE, such as 0x20000400,64'
     assert found[9].startswith("goto N|-N|end have the next step go to")
 

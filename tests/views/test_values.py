@@ -31,8 +31,8 @@ def test_what_is_known_of_an_unknown_value(value: Value, text: str) -> None:
 def test_a_register() -> None:
     value = Value(0xFFFFFFF0, Tier.ASSUMED, "the call at 0x1dc kept r4")
     assert register_cells(RegisterRow("r4", value, "", "")) == ["r4", "0xfffffff0", "-16", "(assumed)"]
-    why = register_cells(RegisterRow("r4", value._replace(tier=Tier.LIKELY), "", value.reason))
-    assert why[3] == "(likely) the call at 0x1dc kept r4"
+    why = register_cells(RegisterRow("r4", value, "", value.reason))
+    assert why[3] == "(assumed) the call at 0x1dc kept r4"
     place = register_cells(RegisterRow("lr", Value(0xDB, Tier.EXACT, ""), "main+82", ""))
     assert place == ["lr", "0x000000db", "<main+82>", ""]
     assert register_cells(RegisterRow("r0", UNKNOWN, "", "from outside"))[1:] == ["<unavailable>", "", "from outside"]

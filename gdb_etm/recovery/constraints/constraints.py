@@ -66,8 +66,6 @@ class ConstraintKind(IntEnum):
     KEPT = 21
     # (d, a): bits in reverse order
     REVERSE = 22
-    # (d, a, p, q, n, older, later): LINK, if stores to unknown addresses miss
-    GUESS = 23
     # (a, bits, assumption): bits of a are 0 if an assumption holds
     ALIGNED = 24
     # (d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias
@@ -116,7 +114,6 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.ACCESS: slice(1, 3),
     ConstraintKind.KEPT: slice(1, 3),
     ConstraintKind.REVERSE: slice(1, 3),
-    ConstraintKind.GUESS: slice(1, 3),
     ConstraintKind.LINK: slice(1, 3),
     ConstraintKind.OWNED: slice(1, 3),
     ConstraintKind.BELOW: slice(1, 3),
@@ -132,7 +129,6 @@ VARIABLES: Dict[int, slice] = {
 LINKS = frozenset(
     (
         ConstraintKind.LINK,
-        ConstraintKind.GUESS,
         ConstraintKind.OWNED,
         ConstraintKind.BELOW,
         ConstraintKind.OUT_OF_REACH,
@@ -253,7 +249,7 @@ def differ(domain: Domain, constraint: Constraint) -> None:
 def field(domain: Domain, constraint: Constraint) -> None:
     """Refine a field of d that equals one of a.
 
-    The kinds are FIELD, LINK, GUESS, OWNED, BELOW, OUT_OF_REACH and SUPPOSED.
+    The kinds are FIELD, LINK, OWNED, BELOW, OUT_OF_REACH and SUPPOSED.
     """
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits

@@ -25,10 +25,10 @@ class Premise:
     """
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, DATA, MEMORY, GUESSED, BASE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
-    OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(17, 21)
-    OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 21, 22
-    SUPPOSED_STORED, SUPPOSED_LOADED, SUPPOSED = 23, 24, 25
+    OUTCOME, MODE, DATA, MEMORY, SUPPOSED, BASE, STORED, LOADED = range(7, 15)
+    OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(15, 19)
+    OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 19, 20
+    SUPPOSED_STORED, SUPPOSED_LOADED = 21, 22
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -41,12 +41,10 @@ class Premise:
         "so by the architecture",
         "traced data",
         "in memory when the run began",
-        "in memory when the run began, if stores to unknown addresses missed it",
+        "in memory when the run began, which stores turn out to miss if they are taken to miss",
         "the only place where memory later held what was stored there",
         "still in RAM at the halt",
         "still in RAM at the halt",
-        "still in RAM at the halt if stores to unknown addresses missed it",
-        "still in RAM at the halt if stores to unknown addresses missed it",
         "still in RAM at the halt, in a frame to which no pointer led",
         "still in RAM at the halt, in a frame to which no pointer led",
         "still in RAM at the halt, below the stack pointer, where no pointer leads",
@@ -55,7 +53,6 @@ class Premise:
         "still in RAM at the halt, in an object to which no pointer led",
         "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
         "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
-        "in memory when the run began, which stores turn out to miss if they are taken to miss",
     )
 
 
@@ -151,7 +148,7 @@ class ConstraintGraph:
         """Take bits of a variable as a fact.
 
         :param why: One of :class:`Premise`.
-        :param pair: Of a guess, the accesses that it links.
+        :param pair: Of what is assumed of a link, the accesses.
         """
         if self.doubted and (why, self.number, variable) in self.doubted:
             self.withheld.append(Withheld(variable, known, bits, why, self.number))

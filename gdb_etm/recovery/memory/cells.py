@@ -14,7 +14,7 @@ FIRST, LAST, BLOCKED = -2, -3, -4
 # Less the number of an access that may not have been there: a byte comes from that, too.
 UNSURE = -16
 _NOWHERE = -1
-# Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
+# Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is supposed.
 LinkedByte = Tuple[int, int, int, bool]
 # Where the bits are that the others are aliases of.
 _RAM = 0x20000000

@@ -22,11 +22,6 @@ STILL_THERE: Dict[int, int] = {
     ConstraintKind.BELOW: Premise.BELOW_STORED,
     ConstraintKind.OUT_OF_REACH: Premise.OUT_OF_REACH_STORED,
 }
-# What a link is by which stores are taken to miss: supposed to, or guessed to.
-TAKEN = (
-    (ConstraintKind.SUPPOSED, Premise.SUPPOSED, Premise.SUPPOSED_STORED),
-    (ConstraintKind.GUESS, Premise.GUESSED, Premise.GUESSED_STORED),
-)
 
 
 def grounds_between(

@@ -1,15 +1,14 @@
 """May-alias analysis of stores whose address is unknown.
 
 Such a store is a barrier between two accesses to the same bytes, unless it cannot have reached these.  It is taken to
-miss what only one function writes.  Where guesses are allowed, a store whose instruction was seen to write one object
-at other times is also taken to miss what is not near to that.  One that was never seen to write is a barrier, and so is
-one that wrote several objects: lists, pools and threads' stacks are reached by several ways.
+miss what only one function writes, what is below SP and objects to which its address cannot lead.  To see what comes
+out, all of them can be supposed to miss.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Container, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Container, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -25,8 +24,6 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # MayAlias that one link looks at.
 _SCAN = 400
-# Addresses with so many possible values count as unknown.
-_BOUNDED = 1 << 20
 _NOWHERE = -1
 # Two accesses that are linked: the older one or FIRST, and the later one or as many as there are for the end.
 Pair = Tuple[int, int]
@@ -37,15 +34,12 @@ class MayAlias:
 
     :param ssa: With its accesses.
     :param cells: The accesses whose address is known.
-    :param where: Gives the address of an instruction by its number.
     """
 
-    def __init__(self, ssa: TraceSsa, cells: Cells, where: Callable[[int], int]) -> None:
+    def __init__(self, ssa: TraceSsa, cells: Cells) -> None:
         self._ssa = ssa
         self._domain: Domain = ssa.domain
         self._cells = cells
-        # The address of each access's instruction.
-        self.sites: List[int] = [where(access.number) for access in ssa.accesses]
         # These stores, oldest first.
         self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
         # Those that are no more among them since somebody looked.
@@ -66,16 +60,10 @@ class MayAlias:
         # By the later access and byte of a link that was looked for: the older access, what was in the way, and how
         # many objects were known to have stacks.
         self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
-        # Whether stores to unknown addresses are taken to miss.
-        self.guessing = False
-        # Where that is only to see what comes out: the links that it is done for.
-        self.supposed: Optional[Container[Pair]] = None
+        # The links for which stores to unknown addresses are supposed to miss; None where they are not.
+        self.wanted: Optional[Container[Pair]] = None
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
-        self.guesses: List[Tuple[int, int, int]] = []
-        # Addresses that such stores turned out to have.
-        self.kills: Dict[int, int] = {}
-        # Words that stores of each address of the program may write, where what they wrote at other times tells.
-        self.habits: Dict[int, range] = {}
+        self.supposed: List[Tuple[int, int, int]] = []
 
     def copy(self, cells: Cells) -> "MayAlias":
         """Copy it, to be changed on its own.
@@ -85,7 +73,7 @@ class MayAlias:
         made = MayAlias.__new__(MayAlias)
         made.__dict__.update(self.__dict__)
         made._cells, made.weighing = cells, self.weighing.copy()
-        made.unresolved, made.grounds, made.guesses = list(self.unresolved), dict(self.grounds), list(self.guesses)
+        made.unresolved, made.grounds, made.supposed = list(self.unresolved), dict(self.grounds), list(self.supposed)
         made.gone, made._far = list(self.gone), set(self._far)
         made._barriers = {}
         return made
@@ -120,7 +108,7 @@ class MayAlias:
 
         :param older: FIRST or -1 for the beginning.
         :param later: As many as there are accesses for the end.
-        :returns: The store, or -1; and whether any store to an unknown address was taken to miss.
+        :returns: The store, or -1; and whether any store to an unknown address was supposed to miss.
         """
         unresolved = self.unresolved
         low = bisect_left(unresolved, older + 1)
@@ -128,41 +116,21 @@ class MayAlias:
         if high - low > _SCAN:
             self._far.add(unresolved[low])
             return unresolved[low], False
-        if self.supposed is not None and (older, later) in self.supposed:
+        if self.wanted is not None and (older, later) in self.wanted:
             return self._first_supposed(unresolved[low:high], byte)
-        if self.guessing and self.supposed is None:
-            return self._first_guessed(unresolved[low:high], byte)
         for number in unresolved[low:high]:
             if self._may_hit(number, byte):
                 return number, False
         return _NOWHERE, False
 
-    def _first_guessed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
-        # The same where guesses are allowed; what is guessed to miss is passed over without much ado, as it is most.
-        accesses, sites, habits, kills = self._ssa.accesses, self.sites, self.habits, self.kills
-        mask, span, root = self._domain.mask, self._domain.span, self._domain.root
-        word = byte & ~3
-        guessed = False
-        for number in stores:
-            access = accesses[number]
-            address = access.address
-            if span[root[address]] >= _BOUNDED and mask[address] != MASK and access.size and number not in kills:
-                words = habits.get(sites[number])
-                if words is not None and word not in words:
-                    guessed = True
-                    continue
-            if self._may_hit(number, byte):
-                return number, False
-        return _NOWHERE, guessed
-
     def _first_supposed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
-        # The same where all stores are taken to miss, but those that may change any memory.
+        # The same where all stores are supposed to miss, but those that may change any memory.
         accesses = self._ssa.accesses
         supposed = False
         for number in stores:
             if not accesses[number].size:
                 return number, False
-            supposed = supposed or self._may_hit(number, byte) != 0
+            supposed = supposed or self._may_hit(number, byte)
         return _NOWHERE, supposed
 
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
@@ -174,22 +142,22 @@ class MayAlias:
         if low == len(self.unresolved) or self.unresolved[low] >= later:
             return _NOWHERE, False
         grounds = self._grounds(older, later)
-        if grounds and not self.guessing:
+        if grounds and self.wanted is None:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
                 return barrier, False
-        barrier, guessed = self.first(older, later, byte)
-        if not grounds or barrier < 0 and not guessed:
-            return barrier, guessed
-        # Those before the barrier miss without a ground, unless they are guessed to.
-        low = bisect_left(self.unresolved, older + 1 if self.guessing else barrier)
+        barrier, supposed = self.first(older, later, byte)
+        if not grounds or barrier < 0 and not supposed:
+            return barrier, supposed
+        # Those before the barrier miss without a ground, unless they are supposed to.
+        low = bisect_left(self.unresolved, barrier if self.wanted is None else older + 1)
         ground = 0
         for number in self.unresolved[low : bisect_left(self.unresolved, later)]:
             kind = ground_of(number, byte, grounds)
             ground = max(ground, kind)
             if not kind and self._may_hit(number, byte):
                 self._barriers[later, byte] = older, number, self._stacked()
-                return (barrier, guessed) if guessed else (number, False)
+                return (barrier, True) if supposed else (number, False)
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE, False
@@ -222,33 +190,27 @@ class MayAlias:
     def ground(self, older: int, later: int) -> int:
         """Give the kind of constraint that links two accesses.
 
-        It is that of a link that is no guess.
+        It is that of a link for which nothing is supposed.
         """
         return self.grounds.get((older, later), ConstraintKind.LINK)
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
         """Check whether an access may reach a piece of memory."""
-        return any(self._may_hit(number, byte) == 1 for byte in range(address, address + size))
+        return any(self._may_hit(number, byte) for byte in range(address, address + size))
 
-    def _may_hit(self, number: int, byte: int) -> int:
-        # Whether a store may write a byte: 0 no, 1 yes, 2 yes but it is taken to miss.
+    def _may_hit(self, number: int, byte: int) -> bool:
+        # Whether a store may write a byte.
         access = self._ssa.accesses[number]
         if not access.size:
-            return 1
+            return True
         low, span = self._domain.interval(access.address)
-        if self._is_wild(number, span) and byte & ~3 not in self.habits[self.sites[number]]:
-            return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
             if self._ssa.rules.bit_band and not hit:
                 hit = low < BIT_BAND[1] and BIT_BAND[0] <= low + span
             if not hit:
-                return 0
-        if not self._ssa.rules.bit_band and not self._may_be(access, byte):
-            return 0
-        if self.guessing and number in self.kills:
-            return int(0 <= byte - self.kills[number] < access.size)
-        return 1
+                return False
+        return self._ssa.rules.bit_band or self._may_be(access, byte)
 
     def _may_be(self, access: MemoryAccess, byte: int) -> bool:
         # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
@@ -259,20 +221,7 @@ class MayAlias:
             bits = domain.bits[address]
             if all([(start ^ bits) & known for start in starts]):
                 return False
-        return known == MASK or self.guessing or self.weighing.may_be(address, starts)
-
-    def _is_wild(self, number: int, span: int) -> bool:
-        # Whether nothing is known of a store but what its instruction did at other times, by which it is guessed.
-        if not self.guessing or span < _BOUNDED or number in self.kills:
-            return False
-        return self.sites[number] in self.habits
-
-    def misses_but(self, number: int) -> Optional[range]:
-        """List the only words that a store may hit; None without limit."""
-        access = self._ssa.accesses[number]
-        if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
-            return None
-        return self.habits[self.sites[number]]
+        return known == MASK or self.wanted is not None or self.weighing.may_be(address, starts)
 
     @property
     def weighs(self) -> bool:
@@ -280,7 +229,7 @@ class MayAlias:
 
         A store to a bit's alias may change one bit of a byte.
         """
-        return not self.guessing and not self._ssa.rules.bit_band
+        return self.wanted is None and not self._ssa.rules.bit_band
 
     def weigh(self, found: Found, until: int) -> Tuple[int, List[Constraint]]:
         """Weigh found bytes against what stores may have left.
@@ -309,35 +258,10 @@ class MayAlias:
             oldest = min([oldest, *between[count - 1 : count]])
         return oldest, constraints
 
-    def doubtful(self) -> bool:
-        """Check whether a guess contradicts a habit.
-
-        It does where a store is taken to miss a word that its instruction may write, by what is known now.
-        """
-        for source, number, byte in self.guesses:
-            low = bisect_left(self.unresolved, source + 1)
-            for store in self.unresolved[low : bisect_left(self.unresolved, number)]:
-                if self._may_hit(store, byte) == 1:
-                    return True
-        return False
-
-    def broken(self) -> Dict[int, int]:
-        """List the stores that broke a guess, with their addresses."""
-        found: Dict[int, int] = {}
-        accesses, domain, cells = self._ssa.accesses, self._domain, self._cells
-        late = [number for number in self.unresolved if domain.mask[accesses[number].address] == MASK]
-        for source, number, byte in self.guesses:
-            hidden = late[bisect_left(late, source + 1) : bisect_left(late, number)]
-            for others in (cells.between(source, number, byte), hidden):
-                for other in others:
-                    if accesses[other].store and cells.touches(other, byte) >= 0 and self._may_have_run(other):
-                        found[other] = domain.bits[accesses[other].address]
-        return found
-
     def confirmed(self) -> Set[Pair]:
         """List the supposed links that no store turns out to hide."""
-        found = {(source, number) for source, number, _ in self.guesses}
-        for source, number, byte in self.guesses:
+        found = {(source, number) for source, number, _ in self.supposed}
+        for source, number, byte in self.supposed:
             if (source, number) not in found:
                 continue
             low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)

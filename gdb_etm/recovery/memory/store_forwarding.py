@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedByte, aliased, runs_of, within
 from gdb_etm.recovery.memory.changes import AccessNews
-from gdb_etm.recovery.memory.grounds import STILL_THERE, TAKEN
+from gdb_etm.recovery.memory.grounds import STILL_THERE
 from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
 from gdb_etm.recovery.memory.waiting import WaitingBytes
@@ -31,7 +32,6 @@ class StoreForwarding:
     :param ssa: The variables of the segment; constraints are added to it.
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
-    :param where: Gives the address of an instruction by its number.
     :param readable: Tells whether there is memory at an aligned address; None: where the end has a word.
     """
 
@@ -40,7 +40,6 @@ class StoreForwarding:
         ssa: TraceSsa,
         begin: Optional[Reader],
         end: Optional[Reader],
-        where: Callable[[int], int],
         readable: Optional[Callable[[int], bool]] = None,
     ) -> None:
         self._ssa = ssa
@@ -51,7 +50,7 @@ class StoreForwarding:
         # The accesses whose address is known.
         self.cells = Cells(ssa)
         # The stores whose address is not.
-        self.may_alias = MayAlias(ssa, self.cells, where)
+        self.may_alias = MayAlias(ssa, self.cells)
         # Accesses whose address is known, or which did not run.
         self.resolved = bytearray(len(ssa.accesses))
         # Bytes of each load that are linked, a bit for each.
@@ -64,7 +63,7 @@ class StoreForwarding:
         self._changes = AccessNews(ssa)
         # Accesses that have news.
         self.news: List[int] = []
-        # Pairs of accesses that are not linked, whatever is taken.
+        # Pairs of accesses that are not linked, whatever is supposed.
         self.forbidden: Set[Tuple[int, int]] = set()
 
     def copy(self) -> "StoreForwarding":
@@ -122,26 +121,26 @@ class StoreForwarding:
         source, _ = self.cells.source(number, self._domain.bits[self._ssa.accesses[number].address])
         return source if source >= 0 else None if source == FIRST else UNSURE - source
 
-    def before(self, number: int, byte: int) -> Tuple[int, int, bool]:
+    def before(self, number: int, byte: int) -> Tuple[int, int]:
         """Find a byte's previous value before an access, or at the end.
 
         :param number: Of the access; as many as there are for the end.
-        :returns: The access, FIRST, or BLOCKED and by which access; which byte of it; and whether only a guess says so.
+        :returns: The access, FIRST, or BLOCKED and by which access; and which byte of it.
         """
         source, distance = self.cells.source(number, byte)
         if source < FIRST:
-            return BLOCKED, UNSURE - source, False
-        barrier, guessed = self.may_alias.first(source, number, byte)
-        return (BLOCKED, barrier, False) if barrier >= 0 else (source, distance, guessed)
+            return BLOCKED, UNSURE - source
+        barrier, _ = self.may_alias.first(source, number, byte)
+        return (BLOCKED, barrier) if barrier >= 0 else (source, distance)
 
-    def after(self, number: int, byte: int) -> Tuple[int, int, bool]:
+    def after(self, number: int, byte: int) -> Tuple[int, int]:
         """Find a later access to an unchanged byte; LAST, or as :meth:`before`."""
         accesses = self._ssa.accesses
         target, distance = self.cells.target(number, byte)
         if target >= 0 and accesses[target].store:
-            return BLOCKED, target, False
-        barrier, guessed = self.may_alias.first(number - 1, target if target >= 0 else len(accesses), byte)
-        return (BLOCKED, barrier, False) if barrier >= 0 else (target, distance, guessed)
+            return BLOCKED, target
+        barrier, _ = self.may_alias.first(number - 1, target if target >= 0 else len(accesses), byte)
+        return (BLOCKED, barrier) if barrier >= 0 else (target, distance)
 
     def look_again(self) -> bool:
         """Look again at what waits for stores of which more is known.
@@ -167,17 +166,6 @@ class StoreForwarding:
         """Look again at all that waits, whatever has changed."""
         self.news += self._waiting.barriers()
         self._waiting.all_have_news()
-
-    def guess(self, kills: Dict[int, int], habits: Dict[int, range], forbidden: Set[Tuple[int, int]]) -> None:
-        """Guess from here on that stores of unknown address miss.
-
-        :param kills: What was found out of some, as in :class:`MayAlias`.
-        :param habits: As there.
-        :param forbidden: Pairs of accesses that are not linked all the same.
-        """
-        self.may_alias.guessing, self.may_alias.kills, self.may_alias.habits = True, kills, habits
-        self.forbidden = forbidden
-        self.look_at_everything()
 
     def _place(self, news: Sequence[int], progress: Optional[Callable[[int], None]]) -> None:
         # All of them first: what is linked to one would find the next in its way.
@@ -267,17 +255,17 @@ class StoreForwarding:
                 self._waiting.wait(UNSURE - source, number)
                 hidden |= 1 << index
                 continue
-            barrier, guessed = self.may_alias.first_of_link(source, number, byte)
+            barrier, supposed = self.may_alias.first_of_link(source, number, byte)
             if barrier >= 0:
                 self._waiting.wait(barrier, number)
                 self.blocked[number] = barrier
                 hidden |= 1 << index
                 continue
-            if source == FIRST and self._begin is None or guessed and (source, number) in self.forbidden:
+            if source == FIRST and self._begin is None or supposed and (source, number) in self.forbidden:
                 continue
             if (source, number) in self._ssa.unlinked:
                 continue
-            found.append((index, source, distance, guessed))
+            found.append((index, source, distance, supposed))
             self.linked[number] |= 1 << index
         for run in runs_of(found):
             self._link(number, access, address, run)
@@ -285,18 +273,18 @@ class StoreForwarding:
 
     def _link(self, number: int, access: MemoryAccess, address: int, run: List[LinkedByte]) -> None:
         index, source, distance, _ = run[0]
-        guessed = any([one[3] for one in run])
+        supposed = any([one[3] for one in run])
         for one in run:
             if one[3]:
-                self.may_alias.guesses.append((source, number, address + one[0]))
+                self.may_alias.supposed.append((source, number, address + one[0]))
         if source == FIRST:
-            pair = (source, number) if guessed else ()
-            why = TAKEN[self.may_alias.supposed is None][1] if guessed else Premise.MEMORY
+            pair = (source, number) if supposed else ()
+            why = Premise.SUPPOSED if supposed else Premise.MEMORY
             self._tie(access, run, address, self._begin, why, pair)
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
-        kind = TAKEN[self.may_alias.supposed is None][0] if guessed else self.may_alias.ground(source, number)
+        kind = ConstraintKind.SUPPOSED if supposed else self.may_alias.ground(source, number)
         field = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + field + (source, number))
 
@@ -359,12 +347,12 @@ class StoreForwarding:
                 self._waiting.wait(UNSURE - source, ~word)
                 hidden |= 1 << index
                 continue
-            barrier, guessed = self.may_alias.first_of_link(source, last, word + index)
+            barrier, supposed = self.may_alias.first_of_link(source, last, word + index)
             if barrier >= 0:
                 self._waiting.wait(barrier, ~word)
                 hidden |= 1 << index
                 continue
-            found.append((index, source, distance, guessed))
+            found.append((index, source, distance, supposed))
             done |= 1 << index
         self._ended[word] = done
         for run in runs_of(found):
@@ -375,14 +363,13 @@ class StoreForwarding:
         # Neighbouring bytes that one access has left.
         source = run[0][1]
         access = self._ssa.accesses[source]
-        guessed = any([one[3] for one in run])
-        if guessed and (source, last) in self.forbidden:
+        supposed = any([one[3] for one in run])
+        if supposed and (source, last) in self.forbidden:
             return
-        self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
-        taken = TAKEN[self.may_alias.supposed is None][2]
-        why = taken if guessed else STILL_THERE[self.may_alias.ground(source, last)]
+        self.may_alias.supposed += [(source, last, word + index) for index, _, _, one in run if one]
+        why = Premise.SUPPOSED_STORED if supposed else STILL_THERE[self.may_alias.ground(source, last)]
         why += int(not access.store)
-        stored = [(distance, source, distance, guess) for _, _, distance, guess in run]
+        stored = [(distance, source, distance, one) for _, _, distance, one in run]
         pair = (source, last) if why != Premise.STORED + int(not access.store) else ()
         self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
 

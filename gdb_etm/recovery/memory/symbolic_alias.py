@@ -1,8 +1,8 @@
 """Symbolic may-alias: what was pushed on an unknown stack is popped again.
 
 Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
-to an address of another class is a barrier, unless it is known not to reach it.  None is guessed to miss: it may be one
-to the same stack, when its thread is left.  The stack is taken to be in RAM that nobody else writes.
+to an address of another class is a barrier, unless it is known not to reach it: it may be one to the same stack, when
+its thread is left.  The stack is taken to be in RAM that nobody else writes.
 """
 
 from __future__ import annotations

@@ -68,7 +68,6 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.ACCESS: fact,
     ConstraintKind.KEPT: kept,
     ConstraintKind.REVERSE: reverse,
-    ConstraintKind.GUESS: field,
     ConstraintKind.LINK: field,
     ConstraintKind.OWNED: field,
     ConstraintKind.BELOW: field,

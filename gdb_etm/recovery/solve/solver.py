@@ -7,7 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import AbstractSet, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -17,7 +17,6 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.base_search import BaseSearch, Options
 from gdb_etm.recovery.memory.dead_stack import DeadStack
-from gdb_etm.recovery.memory.habits import learned, widened
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
@@ -31,22 +30,18 @@ from gdb_etm.recovery.values import Tier
 
 # Times that the tier ASSUMED starts again.
 _ROUNDS = 12
-# Times that the tier LIKELY does: a contradiction comes soon, so most of them are short.
-_GUESSES = 40
 # Places of stacks that are tried by working on from there.
 _TRIES = 24
 
 # Why links are assumed, in the order of their premises.
 _GROUNDS = (ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
-# Why words are what they are guessed to be.
-_GUESSED = (Premise.GUESSED, Premise.GUESSED_STORED, Premise.GUESSED_LOADED)
 # Objects that are found to be in reach; then none is taken to be out of it.
 _STRANGE = 4
 
-# Adds what is known by assumption, up to a tier.
+# Adds what is known by assumption.
 #
 # :raises Contradiction: It does not fit what is known.
-Further = Callable[[StoreForwarding, Tier], None]
+Further = Callable[[StoreForwarding], None]
 
 
 def _is_kept(constraint: Constraint) -> bool:
@@ -61,11 +56,6 @@ def _ground(constraint: Constraint) -> int:
     if constraint[0] != ConstraintKind.FACT or not owned <= constraint[2] <= reached:
         return 0
     return _GROUNDS[(constraint[2] - Premise.OWNED_STORED) // 2]
-
-
-def _is_guess(constraint: Constraint) -> bool:
-    is_fact = constraint[0] == ConstraintKind.FACT
-    return constraint[0] == ConstraintKind.GUESS or is_fact and constraint[2] in _GUESSED
 
 
 class Solver:
@@ -244,47 +234,9 @@ class Solver:
     def _assume(self, dropped: Set[int]) -> None:
         ssa = self.ssa
         if self.further is not None:
-            self.further(self.memory, Tier.ASSUMED)
+            self.further(self.memory)
         for number, assumption in enumerate(self.assumptions.made):
             if number not in dropped:
                 ssa.number = assumption.returned
                 ssa.add(self.assumptions.constraint(number))
         self.propagation.run()
-
-    def likely(self) -> None:
-        """Work out what follows if stores of unknown address do as before."""
-        saved = self.propagation.save()
-        forbidden: Set[Tuple[int, int]] = set()
-        kills: Dict[int, int] = {}
-        may_alias = self.memory.may_alias
-        habits = learned(self.ssa, self.memory.cells, may_alias.sites)
-        for _ in range(_GUESSES):
-            may_alias = self.memory.may_alias
-            self.memory.guess(kills, habits, forbidden)
-            try:
-                if self.further is not None:
-                    self.further(self.memory, Tier.LIKELY)
-                self.propagation.run()
-            except Contradiction as contradiction:
-                fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden
-                found = {number: at for number, at in may_alias.broken().items() if kills.get(number) != at}
-                self.propagation.restore(saved)
-                if not found and not fresh:
-                    break
-                kills = {**kills, **found}
-                forbidden = forbidden if found else forbidden | fresh
-                continue
-            found = may_alias.broken()
-            habits = may_alias.habits = widened(habits, learned(self.ssa, self.memory.cells, may_alias.sites))
-            if not found and not may_alias.doubtful():
-                break
-            kills = {**kills, **found}
-            self.propagation.restore(saved)
-        else:
-            self.propagation.restore(saved)
-        self.ends.append(len(self.ssa.domain.log.variable))
-
-    def _pairs(self, guesses: Iterable[int]) -> Set[Tuple[int, int]]:
-        # The accesses that guesses link.
-        constraints = self.ssa.constraints
-        return {(constraints[number][-2], constraints[number][-1]) for number in guesses}

@@ -46,7 +46,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
     forbidden: Set[Pair] = set()
     for _ in range(_ROUNDS):
         memory = propagation.memory
-        memory.may_alias.guessing, memory.may_alias.supposed = True, pairs
+        memory.may_alias.wanted = pairs
         memory.forbidden = forbidden
         memory.look_at_everything()
         try:
@@ -59,12 +59,12 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
                 return
             forbidden = forbidden | fresh
             continue
-        supposed = {(source, number) for source, number, _ in memory.may_alias.guesses}
+        supposed = {(source, number) for source, number, _ in memory.may_alias.supposed}
         confirmed = memory.may_alias.confirmed()
         if supposed == confirmed:
             # The links stay; other stores may hit again.
             may_alias = memory.may_alias
-            may_alias.guessing, may_alias.supposed, may_alias.guesses = False, None, []
+            may_alias.wanted, may_alias.supposed = None, []
             return
         propagation.restore(saved)
         if not confirmed:
