@@ -76,14 +76,17 @@ def memory(following: Mapping[int, int] = {**NEXT}) -> Dict[int, int]:
 
 def recovered(held: Mapping[int, int], chooses: str = ROUND, does: str = "nop", **registers: int) -> Recovery:
     """Recover the run from its end."""
+    pointers = {"sp": TOPS[FIRST], "psp": TOPS[FIRST], "msp": RAM + 0x800, "control": 2, "xpsr": 0x21000000}
+    return _of(ITEMS, AT, held, {**pointers, **registers}, SOURCE % (does, chooses))
 
+
+def _of(items: List[Item], end: int, held: Mapping[int, int], registers: Mapping[str, int], source: str) -> Recovery:
     def read(address: int, size: int) -> Optional[bytes]:
         return held.get(address, 0).to_bytes(4, "little")[:size]
 
-    history = history_of(built(SOURCE % (does, chooses)), ITEMS, AT)
+    history = history_of(built(source), items, end)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    pointers = {"sp": TOPS[FIRST], "psp": TOPS[FIRST], "msp": RAM + 0x800, "control": 2, "xpsr": 0x21000000}
-    state = CoreState({"r4": 12, "r5": 3, **pointers, **registers}, read)
+    state = CoreState({"r4": 12, "r5": 3, **registers}, read)
     return Recovery(history, state, rules=Rules(stacks=((RAM, RAM + 0x800),)))
 
 
@@ -96,6 +99,19 @@ def test_twins_are_told_apart_by_their_blocks() -> None:
     assert recovery.register(SECONDS, "r4")[:2] == (21, Tier.ASSUMED)
     assert recovery.register(THIRDS, "r4")[:2] == (32, Tier.ASSUMED)
     assert recovery.register(LAST, "r4")[:2] == (11, Tier.EXACT)
+    assert [recovery.register(one, "sp").value for one in (3, SECONDS, THIRDS)] == list(TOPS.values())
+    assert not recovery.findings
+
+
+@pytest.mark.parametrize("count, current", [(7, FIRST), (8, SECOND)])
+def test_nor_does_a_handler_refute_them_that_runs_at_the_end(count: int, current: int) -> None:
+    # It is halted before it writes the pointer to the running thread's block, or behind that.
+    held = {**memory(), **waiting(FIRST, 12), CURRENT: current}
+    pointers = {"sp": RAM + 0x800, "msp": RAM + 0x800, "psp": TOPS[FIRST] - 32, "lr": 0xFFFFFFFD}
+    registers = {"r0": TOPS[FIRST] - 40, "r1": SECOND, "r3": CURRENT, "control": 0, "xpsr": 0x2100000E}
+    items = [*ITEMS, Taken(PENDSV, AT), *HANDLER[:count]]
+    recovery = _of(items, SWITCH + 8 + 2 * count, held, {**pointers, **registers}, SOURCE % ("nop", ROUND))
+    assert [recovery.register(one, "r4").value for one in (3, SECONDS, THIRDS, LAST)] == [10, 21, 32, 11]
     assert [recovery.register(one, "sp").value for one in (3, SECONDS, THIRDS)] == list(TOPS.values())
     assert not recovery.findings
 
