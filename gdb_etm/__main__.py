@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
+# What reads its own arguments, by module and function.  The board is reached by its name, as pyOCD reaches it.
+_PROGRAMS = {
+    "install": ("gdb_etm.offline.install", "main"),
+    "serve": ("gdb_etm.beside.process", "main"),
+    "replay": ("gdb_etm.beside.shell", "main_replay"),
+    "proxy": ("gdb_etm.beside.shell", "main_proxy"),
+    "board": ("gdb_etm.board.openocd", "main"),
+}
 
 
 def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
@@ -291,6 +300,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
     commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
+    commands.add_parser("board", add_help=False, help="give a simulated board power, and its JTAG pins to OpenOCD")
     commands.add_parser("proxy", add_help=False, help="give any GDB server reverse execution")
     about = "print a page of the guide, or the list of its pages"
     guide = commands.add_parser("guide", help=about, description=about)
@@ -364,18 +374,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] == ["install"]:
-        from gdb_etm.offline import install
-
-        return install.main(words[1:])
-    if words[:1] == ["serve"]:
-        from gdb_etm.beside import process as beside
-
-        return beside.main(words[1:])
-    if words[:1] in (["replay"], ["proxy"]):
-        from gdb_etm.beside import shell as remote
-
-        return (remote.main_replay if words[0] == "replay" else remote.main_proxy)(words[1:])
+    if words[:1] and words[0] in _PROGRAMS:
+        module, function = _PROGRAMS[words[0]]
+        return int(getattr(importlib.import_module(module), function)(words[1:]))
     arguments = _arguments(words)
     try:
         _print(_lines(arguments))

@@ -4,6 +4,7 @@ The probe, and what is on the wire:
 
 - ``plugin.py``, ``probe.py``, ``wire.py``, ``dap.py``, ``domain.py``: pyOCD's way in, the debug and access ports, and
   what stands between a debugger and trace hardware.
+- ``openocd.py``, ``bitbang.py``, ``jtag.py``: OpenOCD's way in, by the pins.
 - ``faults.py``: faults on demand; ``options.py``: the user's choices.
 - ``variants.py``, ``models.py``, ``units.py``, ``units_armv7.py``: the boards and units as data.
 - ``board.py``, ``cortex_a_board.py``: a board put together.

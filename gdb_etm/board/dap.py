@@ -22,11 +22,12 @@ SELECT = 0x8
 RDBUFF = 0xC
 
 # CTRL/STAT fields (B2.2.2).
-_STICKYORUN = 1 << 1
-_STICKYCMP = 1 << 4
-_STICKYERR = 1 << 5
-_READOK = 1 << 6
-_WDATAERR = 1 << 7
+_ORUNDETECT = 1 << 0
+STICKYORUN = 1 << 1
+STICKYCMP = 1 << 4
+STICKYERR = 1 << 5
+READOK = 1 << 6
+WDATAERR = 1 << 7
 _CTRL_WRITABLE = 0x54FFFF0D
 _CDBGPWRUPREQ = 1 << 28
 _CSYSPWRUPREQ = 1 << 30
@@ -179,17 +180,24 @@ class DebugPort:
     def write(self, register: int, value: int) -> None:
         """Write a debug port register, 0x0 to 0xC."""
         if register == ABORT:
-            cleared: Dict[int, int] = {1 << 1: _STICKYCMP, 1 << 2: _STICKYERR, 1 << 3: _WDATAERR, 1 << 4: _STICKYORUN}
-            for bit, flag in cleared.items():
-                if value & bit:
-                    self._control &= ~flag
+            cleared: Dict[int, int] = {1 << 1: STICKYCMP, 1 << 2: STICKYERR, 1 << 3: WDATAERR, 1 << 4: STICKYORUN}
+            self.clear(sum(flag for bit, flag in cleared.items() if value & bit))
         elif register == CTRL_STAT and self._select & 0xF == 0:
             if value & ~self._control & _CDBGRSTREQ:
                 self._reset()
-            flags = self._control & (_STICKYORUN | _STICKYCMP | _STICKYERR | _READOK | _WDATAERR)
+            flags = self._control & (STICKYORUN | STICKYCMP | STICKYERR | READOK | WDATAERR)
             self._control = flags | (value & _CTRL_WRITABLE)
         elif register == SELECT:
             self._select = value
+
+    def clear(self, flags: int) -> None:
+        """Clear sticky flags of CTRL/STAT."""
+        self._control &= ~flags
+
+    def note_overrun(self) -> None:
+        """Take note that the answer was WAIT (B2.2.2, ORUNDETECT)."""
+        if self._control & _ORUNDETECT:
+            self._control |= STICKYORUN
 
     def read_ap(self, register: int) -> int:
         """Read a register of the selected access port.
@@ -199,13 +207,20 @@ class DebugPort:
         :raises WaitResponse: the access port is busy.
         """
         self._check()
+        return self.complete_read(register)
+
+    def complete_read(self, register: int) -> int:
+        """Read a register, of an access that has begun.
+
+        :raises FaultResponse: the access failed.
+        """
         if self._select >> 24 >= len(self._ports):
             return 0
         try:
             self._buffer = self._ports[self._select >> 24].read((self._select & 0xF0) | register)
         except BusFault as fault:
             raise self._stick() from fault
-        self._control |= _READOK
+        self._control |= READOK
         return self._buffer
 
     def write_ap(self, register: int, value: int) -> None:
@@ -217,6 +232,13 @@ class DebugPort:
         :raises WaitResponse: the access port is busy.
         """
         self._check()
+        self.complete_write(register, value)
+
+    def complete_write(self, register: int, value: int) -> None:
+        """Write a register, of an access that has begun.
+
+        :raises FaultResponse: the access failed.
+        """
         if self._select >> 24 >= len(self._ports):
             return
         try:
@@ -227,13 +249,17 @@ class DebugPort:
     def _check(self) -> None:
         if not self._control & _CDBGPWRUPREQ:
             raise self._stick()
-        if self._control & (_STICKYERR | _STICKYCMP | _STICKYORUN | _WDATAERR):
+        if self._control & (STICKYERR | STICKYCMP | STICKYORUN | WDATAERR):
             raise FaultResponse()
-        self._accesses += 1
-        slow = self._faults.wait and self._accesses % self._faults.wait == 0
-        if slow or 0 < self._faults.hang <= self._accesses:
+        if self.is_busy():
             raise WaitResponse()
 
+    def is_busy(self) -> bool:
+        """Try an access, and tell whether the port needs longer for it."""
+        self._accesses += 1
+        slow = self._faults.wait > 0 and self._accesses % self._faults.wait == 0
+        return slow or 0 < self._faults.hang <= self._accesses
+
     def _stick(self) -> FaultResponse:
-        self._control = (self._control | _STICKYERR) & ~_READOK
+        self._control = (self._control | STICKYERR) & ~READOK
         return FaultResponse()

@@ -55,6 +55,11 @@ class Machine(System[CortexMCore, CortexMListener]):
         for device in (scs, self.dwt, fpb, uart):
             self.add_device(device)
 
+    @property
+    def owes_step(self) -> bool:
+        """Whether the core has still to make a step."""
+        return self.core.stepping and not self.core.halted
+
     def _trace_enabled(self) -> bool:
         return bool(self.core.demcr & _TRCENA)
 

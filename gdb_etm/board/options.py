@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 
 class BoardOptions(NamedTuple):
@@ -36,3 +36,29 @@ class BoardOptions(NamedTuple):
     speculation: Optional[int] = None
     data_trace: bool = False
     hold: bool = False
+
+
+def board_options(board: str, get: Callable[[str], Any]) -> BoardOptions:
+    """Make the choices from session options.
+
+    :param board: Which board.
+    :param get: Gives the value of an option by its name, such as ``"board.elf"``; None where nothing was chosen.
+    :raises ValueError: A number is none.
+    """
+    faults = str(get("board.faults") or "")
+    size = get("board.etb_size")
+    speculation = get("board.speculation")
+    return BoardOptions(
+        board=board,
+        elf=get("board.elf"),
+        etb_size=None if size is None else int(size),
+        truth=get("board.truth"),
+        faults=tuple(name for name in faults.split(",") if name),
+        comparators=int(get("board.comparators") or 0),
+        resources=str(get("board.resources") or "own"),
+        speculation=None if speculation is None else int(speculation),
+        truth_data=bool(get("board.truth_data")),
+        truth_registers=bool(get("board.truth_registers")),
+        data_trace=bool(get("board.data_trace")),
+        hold=bool(get("board.hold")),
+    )

@@ -12,7 +12,7 @@ from pyocd.core import exceptions
 from pyocd.probe.debug_probe import DebugProbe
 
 from gdb_etm.board.faults import parse_faults
-from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.options import board_options
 from gdb_etm.board.variants import NAMES
 from gdb_etm.board.wire import ProbeWire
 from gdb_etm.errors import EtmError
@@ -88,24 +88,8 @@ class BoardProbe(DebugProbe):
         # pyOCD imports this file for every command; Unicorn is only needed now.
         from gdb_etm.board.board import make_board
 
-        faults = str(self.__option("board.faults") or "")
-        size = self.__option("board.etb_size")
-        speculation = self.__option("board.speculation")
-        options = BoardOptions(
-            board=self.__name,
-            elf=self.__option("board.elf"),
-            etb_size=None if size is None else int(size),
-            truth=self.__option("board.truth"),
-            faults=tuple(name for name in faults.split(",") if name),
-            comparators=int(self.__option("board.comparators") or 0),
-            resources=str(self.__option("board.resources") or "own"),
-            speculation=None if speculation is None else int(speculation),
-            truth_data=bool(self.__option("board.truth_data")),
-            truth_registers=bool(self.__option("board.truth_registers")),
-            data_trace=bool(self.__option("board.data_trace")),
-            hold=bool(self.__option("board.hold")),
-        )
         try:
+            options = board_options(self.__name, self.__option)
             if parse_faults(options.faults).busy:
                 raise exceptions.ProbeError("%s is in use by another program" % self.unique_id)
             self.etm_wire.powered = make_board(options)

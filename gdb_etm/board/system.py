@@ -142,6 +142,14 @@ class System(Generic[C, L]):
         """Let the core's thread look whether there is something to do."""
         self._work.set()
 
+    @property
+    def owes_step(self) -> bool:
+        """Whether the debugger waits for a step.
+
+        On silicon it has happened before the debugger's next access.
+        """
+        return False
+
     def _is_waiting_to_run(self) -> bool:
         """Tell whether the core's thread waits to run."""
         here = self._thread is threading.current_thread()
@@ -216,7 +224,7 @@ class _Turn(ContextManager[None]):
 
     def __enter__(self) -> None:
         system = self.__system
-        if system._turns >= _TURNS and system._is_waiting_to_run():
+        if (system._turns >= _TURNS or system.owes_step) and system._is_waiting_to_run():
             system._ran.clear()
             system._ran.wait(_PATIENCE)
         system._waiting += 1

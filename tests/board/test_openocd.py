@@ -1,0 +1,138 @@
+"""Differential run: OpenOCD, a foreign debugger, checks the boards.
+
+Debug port, access ports, ROM tables, and run control of the core.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Sequence
+
+import pytest
+
+from tests.firmware.build import elf
+from tests.openocd import board_with_pins, run_openocd
+
+SORT = elf("sort")
+FINDS = {
+    "m33": ("Cortex-M33 r0p4", 8, ["DWT architecture", "Embedded Trace Macrocell (ETM)", "Trace Funnel", "TMC"]),
+    "m7": ("Cortex-M7 r1p2", 8, ["Cortex-M7 PPB ROM", "Cortex-M7 FPB", "Cortex-M7 ETM", "Trace Funnel", "TMC"]),
+    "m4": ("Cortex-M4 r0p1", 6, ["Cortex-M4 ROM", "Cortex-M4 SCS", "Cortex-M4 ETM", "CoreSight ETB", "Trace Funnel"]),
+}
+
+
+def messages(output: str) -> Sequence[str]:
+    """Return OpenOCD's errors and warnings."""
+    return [line for line in output.splitlines() if re.match(r"(Error|Warn) ", line)]
+
+
+@pytest.mark.parametrize("name", FINDS)
+def test_it_finds_everything_by_itself_and_runs_the_core(name: str, tmp_path: Path) -> None:
+    """The check of what was loaded is a program of OpenOCD's own that runs on the core."""
+    core, breakpoints, parts = FINDS[name]
+    code = [0xBF00, 0x2001, 0x3001, 0xE7FD]
+    with board_with_pins(tmp_path, name) as config:
+        output = run_openocd(
+            config,
+            "reset halt",
+            "echo [dap info]",
+            "load_image %s" % SORT,
+            "echo [verify_image %s]" % SORT,
+            *("mwh 0x%x 0x%x" % (0x20010000 + 2 * index, half) for index, half in enumerate(code)),
+            "reg pc 0x20010000; reg xpsr 0x01000000",
+            *["step; echo [reg pc]; echo [reg r0]"] * 3,
+            "bp 0x20010006 2; resume; wait_halt 2000; echo [reg pc]; echo [reg r0]; rbp 0x20010006",
+            "mwh 0x80000 0x3007; mwh 0x80002 0xe7fd; bp 0x80002 2 hw",
+            "reg pc 0x80000; resume; wait_halt 2000; echo [reg pc]; echo [reg r0]; rbp 0x80002",
+            "wp 0x20010100 4 w; reg r0 0x20010100; mwh 0x20010000 0x6001; mwh 0x20010002 0xe7fe",
+            "reg pc 0x20010000; resume; wait_halt 2000",
+            "mwb 0x20010103 0xab; mwh 0x20010101 0x1234; echo [mdb 0x20010100 4]",
+            "echo [read_memory 0x200103f8 32 4]; write_memory 0x200103f8 32 {1 2 3 4}; echo [mdw 0x200103f8 4]",
+        )
+    assert "tap/device found: 0x6ba00477 (mfg: 0x23b (ARM Ltd), part: 0xba00, ver: 0x6)" in output
+    assert "[%s.cpu] %s processor detected" % (name, core) in output
+    assert "target has %d breakpoints, 4 watchpoints" % breakpoints in output
+    table = output[output.index("AP # 0x0") : output.index("End of ROM table")]
+    assert "Type is MEM-AP AHB3" in table
+    assert all(part in output for part in parts)
+    assert re.search(r"verified \d+ bytes", output), output
+    places = re.findall(r"^pc \(/32\): (0x[0-9a-f]+)$", output, re.M)
+    assert places == ["0x20010002", "0x20010004", "0x20010006", "0x20010006", "0x00080002"], output
+    assert re.findall(r"^r0 \(/32\): 0x0*([0-9a-f])$", output, re.M) == ["0", "1", "2", "3", "a"]
+    assert "halted due to watchpoint" in output
+    assert "0x20010100: 00 34 12 ab" in output
+    # It goes over the border of 1 KiB, where OpenOCD writes TAR anew.
+    assert "0x200103f8: 00000001 00000002 00000003 00000004" in output
+    assert [line for line in messages(output) if "double fault" not in line and "adapter speed" not in line] == []
+
+
+def test_it_finds_the_access_ports_of_a_cortex_a9(tmp_path: Path) -> None:
+    with board_with_pins(tmp_path, "a9", "-O", "board.hold=1") as config:
+        output = run_openocd(
+            config, "echo [a9.dap info 0]", "echo [a9.dap info 1]", "echo [a9.apb read_memory 0x8009cfd0 32 1]"
+        )
+    assert "No ROM table present" in output and "MEM-AP APB2 or APB3" in output
+    for part in ("Cortex-A9 ROM", "CoreSight ETB", "Trace Funnel", "Cortex-A9 Debug", "Cortex-A9 PTM"):
+        assert part in output, output
+    assert "MEMTYPE system memory not present: dedicated debug bus" in output
+    assert "End of ROM table" in output and messages(output) == []
+
+
+def test_wait_is_tried_again_and_an_error_is_cleared(tmp_path: Path) -> None:
+    with board_with_pins(tmp_path, "m33", "-O", "board.faults=wait:13") as config:
+        output = run_openocd(
+            config,
+            "reset halt",
+            "load_image %s 0 elf" % SORT,
+            "echo [verify_image %s]" % SORT,
+            "catch {mdw 0x70000000}",
+            "write_memory 0x20010000 32 {1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16}; echo [mdw 0x20010000 16]",
+        )
+    assert output.count("DAP transaction stalled (WAIT) - slowing down and resending") > 10
+    assert output.count("JTAG-DP STICKY ERROR") == 1
+    assert re.search(r"verified \d+ bytes", output), output
+    assert "0x20010020: 00000009 0000000a 0000000b 0000000c 0000000d 0000000e 0000000f 00000010" in output
+
+
+def test_a_port_that_hangs_is_given_up(tmp_path: Path) -> None:
+    with board_with_pins(tmp_path, "m33", "-O", "board.faults=hang:250") as config:
+        output = run_openocd(config, "halt", "catch {load_image %s}" % SORT)
+    assert "Timeout during WAIT recovery" in output
+
+
+def test_the_pins_are_also_at_a_port(tmp_path: Path) -> None:
+    with board_with_pins(tmp_path, "m4", "--port", "0") as config:
+        text = config.read_text()
+        assert "Cortex-M4 r0p1 processor detected" in run_openocd(config)
+        # What is no character of the protocol ends the connection, and the board stays.
+        port = int(re.findall(r"remote_bitbang port (\d+)", text)[0])
+        with socket.create_connection(("localhost", port), 10) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert stranger.recv(1) == b""
+        assert "Cortex-M4 r0p1 processor detected" in run_openocd(config)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["m33", "--elf", "/nonexistent"], "/nonexistent: No such file or directory"),
+        (["m33", "-O", "board.fault=wait:1"], "no board option is called 'board.fault'; there are board.elf, "),
+        (["m33", "-O", "board.hold=perhaps"], "board.hold is 1 or 0, and not 'perhaps'"),
+        (["m33", "-O", "board.etb_size=big"], "board.etb_size is a number, and not 'big'"),
+        (["m33", "-O", "board.faults=wait"], "fault 'wait' needs a positive number, as in 'wait:10'"),
+        (["m33", "--port", "0"], "--port goes with --config FILE, which tells OpenOCD where the port is"),
+        (["m33", "--config", "/nonexistent/x"], "No such file or directory: '/nonexistent/x'"),
+        (["m3"], "invalid choice: 'm3'"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments: Sequence[str], message: str) -> None:
+    command = [sys.executable, "-m", "gdb_etm", "board", *arguments]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False
+    )
+    assert done.returncode in (1, 2) and message in done.stdout.splitlines()[-1], done.stdout
+    assert "Traceback" not in done.stdout
