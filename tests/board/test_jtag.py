@@ -40,7 +40,7 @@ def walk(states: str) -> bytes:
 
 
 def scanned(length: int, value: int) -> bytes:
-    """Return the characters of bits that are shifted; the last one leaves the state."""
+    """Return the characters of a scan; its last bit leaves the state."""
     text = b""
     for bit in range(length):
         low = (value >> bit & 1) + (2 if bit == length - 1 else 0)

@@ -32,7 +32,7 @@ def messages(output: str) -> Sequence[str]:
 
 @pytest.mark.parametrize("name", FINDS)
 def test_it_finds_everything_by_itself_and_runs_the_core(name: str, tmp_path: Path) -> None:
-    """The check of what was loaded is a program of OpenOCD's own that runs on the core."""
+    """Its check of what was loaded is a program on the core."""
     core, breakpoints, parts = FINDS[name]
     code = [0xBF00, 0x2001, 0x3001, 0xE7FD]
     with board_with_pins(tmp_path, name) as config:
@@ -92,7 +92,7 @@ def test_wait_is_tried_again_and_an_error_is_cleared(tmp_path: Path) -> None:
             "catch {mdw 0x70000000}",
             "write_memory 0x20010000 32 {1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16}; echo [mdw 0x20010000 16]",
         )
-    assert output.count("DAP transaction stalled (WAIT) - slowing down and resending") > 10
+    assert output.count("DAP transaction stalled (WAIT) - slowing down and resending") >= 2
     assert output.count("JTAG-DP STICKY ERROR") == 1
     assert re.search(r"verified \d+ bytes", output), output
     assert "0x20010020: 00000009 0000000a 0000000b 0000000c 0000000d 0000000e 0000000f 00000010" in output
