@@ -93,9 +93,16 @@ def _port(lines: IO[str], said: List[str]) -> int:
         found = re.search(r"Listening on port (\d+) for gdb connections", line)
         if found:
             # Nobody may wait for a pipe that is full.
-            threading.Thread(target=lambda: said.extend(lines), daemon=True).start()
+            threading.Thread(target=_keep, args=(lines, said), daemon=True).start()
             return int(found[1])
     raise AssertionError("OpenOCD serves no GDB: " + "".join(said))
+
+
+def _keep(lines: IO[str], said: List[str]) -> None:
+    try:
+        said.extend(lines)
+    except ValueError:
+        pass  # closed meanwhile
 
 
 def connect_commands(server: OpenOcd, elf: Path) -> Sequence[str]:

@@ -8,8 +8,7 @@ from contextlib import closing
 from typing import BinaryIO
 
 from gdb_etm.access.logs import LogKeeper
-from gdb_etm.access.pyocd_session import PyocdSession
-from gdb_etm.access.request_handler import RequestHandler
+from gdb_etm.access.request_handler import RequestHandler, Served
 from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, farewell_message, hello_message
 from gdb_etm.errors import ConnectError, EtmError
 from gdb_etm.sockets.acceptor import JSON_LINE, Acceptor
@@ -20,7 +19,7 @@ MAX_CLIENTS = 32
 _FULL = "%d clients are connected already; disconnect one of them first" % MAX_CLIENTS
 
 
-def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
+def serve_stream(session: Served, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
     """Serve one client until it closes its end.
 
     What it changed is then put back.
@@ -60,7 +59,7 @@ class ControlPort:
     :raises ConnectError: The port is taken.
     """
 
-    def __init__(self, session: PyocdSession, log: LogKeeper, port: int) -> None:
+    def __init__(self, session: Served, log: LogKeeper, port: int) -> None:
         self._session = session
         self._log = log
         self._clients = threading.BoundedSemaphore(MAX_CLIENTS)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.pyocd_session import PyocdSession
 from gdb_etm.access.wire import (
     MAX_AT_END,
     MAX_WORDS,
+    ApInfo,
+    Hello,
     Message,
     decode_line,
     encode_line,
@@ -20,14 +21,76 @@ from gdb_etm.access.wire import (
 )
 from gdb_etm.errors import AccessError, EtmError
 
-if TYPE_CHECKING:
-    from gdb_etm.access.core_control import CoreControl
-
 _WORD_MAX = 0xFFFFFFFF
 _ID_MAX = 1 << 53
 _WAIT_SECONDS = 1.0
 _Step = Tuple[int, int, int, int]
 _AP_MAX = (1 << 64) - 1
+
+
+class Probe(Protocol):
+    """What reaches the target, for one request at a time."""
+
+    # Called with the reason when it is lost.
+    mourners: List[Callable[[str], None]]
+
+    def borrowed(self) -> ContextManager[object]:
+        """Return a context in which nobody else has it."""
+
+
+class Control(Protocol):
+    """Run control of the core, for clients without GDB."""
+
+    def run(self) -> None:
+        """Resume the halted core."""
+
+    def halt(self) -> None:
+        """Ask the core to halt."""
+
+    def reset(self) -> None:
+        """Reset the chip, and halt the core."""
+
+    def registers(self) -> Dict[str, int]:
+        """Read the halted core's registers."""
+
+    def set_breakpoint(self, address: int) -> None:
+        """Set a breakpoint."""
+
+    def clear_breakpoint(self, address: int) -> None:
+        """Clear one."""
+
+    def release(self) -> None:
+        """Undo what is left."""
+
+
+class Served(Protocol):
+    """An open session with a target."""
+
+    @property
+    def probe(self) -> Probe:
+        """What reaches the target."""
+
+    @property
+    def operations(self) -> Mapping[str, Callable[[Message], Message]]:
+        """What else clients may ask, by name."""
+
+    def hello(self) -> Hello:
+        """Say what was opened."""
+
+    def port(self, ap: int) -> AccessPort:
+        """Give an access port."""
+
+    def aps(self) -> Sequence[ApInfo]:
+        """List the memory access ports."""
+
+    def states(self) -> List[str]:
+        """Say what each core does."""
+
+    def debug_port(self, power_up: bool) -> int:
+        """Read the debug port's CTRL/STAT register."""
+
+    def core_control(self) -> Control:
+        """Give run control to a client without GDB."""
 
 
 class RequestHandler:
@@ -37,11 +100,11 @@ class RequestHandler:
     :param log: Where the session's warnings are kept.
     """
 
-    def __init__(self, session: PyocdSession, log: LogKeeper) -> None:
+    def __init__(self, session: Served, log: LogKeeper) -> None:
         self._session = session
         self._log = log
         self._at_end: List[_Step] = []
-        self._control: Optional[CoreControl] = None
+        self._control: Optional[Control] = None
         # Whether the client has said that it is done.
         self.closed = False
         self._operations: Dict[str, Callable[[Message], Message]] = {
@@ -143,7 +206,7 @@ class RequestHandler:
         return {"lines": self._log.lines()}
 
     @property
-    def _core(self) -> CoreControl:
+    def _core(self) -> Control:
         if self._control is None:
             self._control = self._session.core_control()
         return self._control

@@ -61,7 +61,7 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
     arguments = parser.parse_args(argv)
     if arguments.dap_only and (arguments.core is not None or arguments.gdb_port or arguments.connect_mode != "attach"):
         parser.error("--dap-only leaves the core alone: it goes without --core, --gdb-port and --connect-mode")
-    streams = _take_stdio() if arguments.stdio else None
+    streams = take_stdio() if arguments.stdio else None
     log = keep_warnings()
     watchdog = Watchdog(None if streams is None else streams[0])
     watchdog.start()
@@ -217,7 +217,7 @@ def _report(error: ConnectError, streams: Optional[Tuple[BinaryIO, BinaryIO]]) -
         pass  # GDB is gone already
 
 
-def _take_stdio() -> Tuple[BinaryIO, BinaryIO]:
+def take_stdio() -> Tuple[BinaryIO, BinaryIO]:
     """Reserve stdin and stdout for the protocol; other output goes to stderr."""
     reader = os.fdopen(os.dup(0), "rb")
     writer = os.fdopen(os.dup(1), "wb")

@@ -23,5 +23,6 @@ def commands_session() -> DebugSession:
 def gdb_runner() -> Runner:
     """Give GDB as what runs and halts the core."""
     from gdb_etm.gdbui.target import GdbRunner
+    from gdb_etm.session.servers import reset_commands
 
-    return GdbRunner()
+    return GdbRunner(lambda: reset_commands(commands_session().debugger))

@@ -93,14 +93,15 @@ class HistoryFront:
     """
 
     def __init__(self) -> None:
-        self._source = PluginSource()
+        # The captures.
+        self.source = PluginSource()
         self._received = bytearray()
         # When the run began.
         self._memory: List[MemoryImage] = []
 
     def between(self) -> _GdbProxy:
         """Make a proxy for one GDB."""
-        return _GdbProxy(self._source)
+        return _GdbProxy(self.source)
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:
@@ -108,12 +109,12 @@ class HistoryFront:
         return {"capture": self._take, "past": self._tell, "rely": self._rely}
 
     def _tell(self, request: Message) -> Message:
-        number, last = self._source.position
-        return {"past": self._source.in_the_past, "runs": self._source.runs, "number": number, "last": last}
+        number, last = self.source.position
+        return {"past": self.source.in_the_past, "runs": self.source.runs, "number": number, "last": last}
 
     def _rely(self, request: Message) -> Message:
         try:
-            self._source.rely(reliance_of(settings_from(request)))
+            self.source.rely(reliance_of(settings_from(request)))
         except ValueError as error:
             raise EtmError("no settings: %s" % error) from None
         return self._tell(request)
@@ -134,8 +135,8 @@ class HistoryFront:
                 buffer, memory = bytes(self._received), self._memory
                 self._forget()
                 handed = handed_over(buffer, memory, request)
-                self._source.rely(reliance_of(handed.settings))
-                self._source.hand_over(handed)
+                self.source.rely(reliance_of(handed.settings))
+                self.source.hand_over(handed)
         except (TypeError, ValueError) as error:
             self._forget()
             raise EtmError("no capture: %s" % error) from None

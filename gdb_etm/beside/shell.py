@@ -202,7 +202,9 @@ def _checked_regions(text: str) -> str:
 def _proxy_parser() -> argparse.ArgumentParser:
     about = "Give a GDB server reverse execution.  In GDB: target remote | gdb-etm proxy --server HOST:PORT --elf FILE"
     parser = argparse.ArgumentParser(prog="gdb-etm proxy", description=about)
-    parser.add_argument("--server", metavar="HOST:PORT", type=_address, required=True, help="the live target's server")
+    parser.add_argument(
+        "--server", metavar="HOST:PORT", type=server_address, required=True, help="the live target's server"
+    )
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument(
         "--snapshot", metavar="DIR", help="the history, instead of the trace unit that the server reaches"
@@ -213,7 +215,8 @@ def _proxy_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _address(text: str) -> Tuple[str, int]:
+def server_address(text: str) -> Tuple[str, int]:
+    """Read HOST:PORT."""
     host, _, port = text.rpartition(":")
     return host.strip("[]") or "localhost", port_number(port)
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # GDB 11, and before; GDB before 11 keeps nothing but the stack.
 _FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flush dcache",))
+# Where GDB says that its server is.
+_TCP = re.compile(r"(?:tcp:)?(\[[0-9a-fA-F:]+\]|[^:\s|/]*):(\d+)\Z")
 _SYMBOL = re.compile(r"<(.+)>\Z")
 _OPERAND = re.compile(r"0x([0-9a-f]+) <.+>\Z")
 
@@ -184,10 +186,22 @@ class GdbDebugger:
         """Run ``target remote``."""
         _connect("remote", where)
 
-    def monitor(self, command: str) -> None:
+    def server(self) -> Optional[Tuple[str, int]]:
+        """Take apart the address of GDB's remote connection."""
+        connection = getattr(gdb.selected_inferior(), "connection", None)  # new in GDB 12
+        if connection is None or "remote" not in connection.type:
+            return None
+        found = _TCP.match(connection.details or "")
+        return None if found is None else (found.group(1).strip("[]") or "localhost", int(found.group(2)))
+
+    def connect_server(self, host: str, port: int) -> None:
+        """Run ``target extended-remote``."""
+        _connect("extended-remote", ("[%s]:%d" if ":" in host else "%s:%d") % (host, port))
+
+    def monitor(self, command: str) -> str:
         """Run ``monitor``."""
         try:
-            gdb.execute("monitor " + command, False, True)
+            return str(gdb.execute("monitor " + command, False, True) or "")
         except gdb.error as error:
             raise ConnectError("the target's server does not take %s: %s" % (command, error))
 

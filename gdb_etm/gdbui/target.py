@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import contextmanager
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
 import gdb
 
@@ -12,8 +12,18 @@ from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError, CommandError
 from gdb_etm.gdbui.version import VERSION
 
-# What GDB's target descriptions call the registers of 32-bit cores.
-_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
+# What GDB's target descriptions call the registers of 32-bit cores; OpenOCD writes xPSR.
+_REGISTERS = ["r%d" % number for number in range(13)] + [
+    "sp",
+    "lr",
+    "pc",
+    "xpsr",
+    "xPSR",
+    "cpsr",
+    "msp",
+    "psp",
+    "control",
+]
 _REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
 _FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # CONTROL.FPCA: whether the floating-point registers are in use.
@@ -38,7 +48,7 @@ def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
     for name in names:
         try:
             # The bits, whatever the type is: flags, a pointer, a float.  A printer in Python would swallow Ctrl-C.
-            found[name] = int(frame.read_register(name).format_string(format="x", raw=True), 16) & 0xFFFFFFFF
+            found[name.lower()] = int(frame.read_register(name).format_string(format="x", raw=True), 16) & 0xFFFFFFFF
         except (ValueError, gdb.error):
             continue  # there is no such register, or it is not available
     return found
@@ -87,9 +97,13 @@ def _whole_memory() -> Iterator[None]:
 
 
 class GdbRunner:
-    """The :class:`~gdb_etm.api.target.Runner` that GDB is."""
+    """The :class:`~gdb_etm.api.target.Runner` that GDB is.
 
-    def __init__(self) -> None:
+    :param reset: Gives the monitor commands that reset the chip and halt the core.
+    """
+
+    def __init__(self, reset: Callable[[], Sequence[str]]) -> None:
+        self._reset = reset
         self._breakpoints: Dict[int, gdb.Breakpoint] = {}
 
     def run(self, seconds: Optional[float]) -> bool:
@@ -104,8 +118,9 @@ class GdbRunner:
         raise CommandError('the core runs in the background; "interrupt" at the prompt halts it')
 
     def reset(self) -> None:
-        """Reset the chip by a monitor command."""
-        _execute("monitor reset halt")
+        """Reset the chip by monitor commands."""
+        for command in self._reset():
+            _execute("monitor " + command)
         # Nothing was run that would tell GDB that the registers have changed.
         _execute("maintenance flush register-cache" if VERSION >= (11,) else "flushregs")
 

@@ -118,7 +118,18 @@ class OfflineDebugger:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm replay")
 
-    def monitor(self, command: str) -> None:
+    def server(self) -> Optional[Tuple[str, int]]:
+        """Offline there is none."""
+        return None
+
+    def connect_server(self, host: str, port: int) -> None:
+        """Refuse: nothing can be connected.
+
+        :raises ConnectError: Always.
+        """
+        raise ConnectError("GDB is needed for that")
+
+    def monitor(self, command: str) -> str:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("no target")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional, Union
+from contextlib import nullcontext
+from typing import Callable, ContextManager, Iterator, List, Optional, Union
 
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.ends import Host, ServerLink
@@ -34,18 +35,31 @@ def serve(wire: Wire, target: Target) -> None:
         wire.close()
 
 
-def pass_on(wire: Wire, server: ServerLink, source: Source, acceptor: Optional[Acceptor] = None) -> None:
+def pass_on(
+    wire: Wire,
+    server: ServerLink,
+    source: Source,
+    acceptor: Optional[Acceptor] = None,
+    turn: ContextManager[object] = nullcontext(),
+    meet: Callable[[Proxy], None] = lambda proxy: None,
+) -> None:
     """Carry packets between one GDB and a server until either ends.
 
     :param wire: GDB.
     :param source: Where the history comes from.
     :param acceptor: Where another GDB may come.
+    :param turn: Holds the server while a packet is answered; somebody else may use it in between.
+    :param meet: Takes the proxy once there is one.
     :raises AccessError: The server is gone.
     """
-    between = _Between(wire, server, source, acceptor)
+    with turn:
+        between = _Between(wire, server, source, acceptor)
+        meet(between.proxy)
     try:
         while True:
-            between.turn()
+            ready = between.wait()
+            with turn:
+                between.turn(ready)
     except EOFError:
         between.proxy.leave()
     except AccessError:
@@ -63,12 +77,15 @@ class _Between:
         self.proxy.patience = self._host
         self._acceptor = acceptor
 
-    def turn(self) -> None:
-        """Wait for somebody to say something, and pass it on."""
+    def wait(self) -> List[Union[Wire, Acceptor]]:
+        """Wait for somebody to say something."""
         ends: List[Union[Wire, Acceptor]] = [self._host.wire, self._server.wire]
         if self._acceptor is not None:
             ends.append(self._acceptor)
-        ready = wait(ends, self._acceptor.seconds if self._acceptor is not None else None)
+        return wait(ends, self._acceptor.seconds if self._acceptor is not None else None)
+
+    def turn(self, ready: List[Union[Wire, Acceptor]]) -> None:
+        """Pass on what was said."""
         if self._host.wire in ready:
             for _ in self._host.receive():
                 pass

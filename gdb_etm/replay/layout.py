@@ -137,8 +137,9 @@ def described(xml: str) -> Optional[RegisterLayout]:
             bits = int(attributes["bitsize"])
         except (KeyError, ValueError):
             return None
-        if len(registers) == _MAX_REGISTERS or not 0 < bits <= _MAX_BITS or bits % 8 or number < 0:
+        if len(registers) == _MAX_REGISTERS or not 0 < bits <= _MAX_BITS or number < 0:
             return None
-        registers.append(GdbRegister(attributes.get("name", ""), bits, number))
+        # OpenOCD's PRIMASK has one bit; in packets it takes a byte.
+        registers.append(GdbRegister(attributes.get("name", ""), (bits + 7) // 8 * 8, number))
         number += 1
     return RegisterLayout(registers, xml) if registers else None

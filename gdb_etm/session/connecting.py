@@ -107,7 +107,7 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     if where == OWN or (not where and of_debugger is not None and not alone):
         if not where:
             yield "GDB is connected already: using its connection"
-        connection = over_debugger(session.debugger)
+        connection = over_debugger(session.debugger, session.settings.get("reverse") != "off")
     else:
         # A server that was started by hand says only when connected whether it has a core for GDB.
         if of_debugger is not None and not alone and not _ADDRESS.match(where):

@@ -52,6 +52,8 @@ class TargetConnection:
         self.has_process = client is not None
         # The first line of the greeting.
         self.title = title
+        # The debugger's own server, in whose place it has the process; None where it has none.
+        self.server: Optional[Tuple[str, int]] = None
         self._core = core
         self._spaces = spaces
         self._client = client
@@ -138,14 +140,14 @@ class TargetConnection:
 
         :raises AccessError: It does not answer.
         """
-        return None if self._client is None else self._client.debug_port()
+        return None if self._client is None or self.server is not None else self._client.debug_port()
 
     def power_up(self) -> None:
         """Ask the debug port for power.
 
         :raises AccessError: It does not answer.
         """
-        if self._client is not None:
+        if self._client is not None and self.server is None:
             self._client.debug_port(power_up=True)
 
     def hand_over(self, handed: HandedOver) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.files import is_regular
@@ -97,8 +97,17 @@ class Debugger(Protocol):
         :raises ConnectError: Nobody answers there.
         """
 
-    def monitor(self, command: str) -> None:
-        """Run a command of the target's server.
+    def server(self) -> Optional[Tuple[str, int]]:
+        """Give host and port of the debugger's own server; None without one."""
+
+    def connect_server(self, host: str, port: int) -> None:
+        """Connect the debugger to a server.
+
+        :raises ConnectError: It does not answer.
+        """
+
+    def monitor(self, command: str) -> str:
+        """Run a command of the target's server, and give what it says.
 
         :raises ConnectError: It does not.
         """

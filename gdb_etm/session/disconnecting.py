@@ -29,6 +29,8 @@ def disconnect(session: DebugSession) -> None:
         if connection.has_process and connection.has_core:
             session.debugger.disconnect()
         connection.close()
+        if connection.server is not None:
+            session.debugger.connect_server(*connection.server)
 
 
 def check_connection_end(session: DebugSession) -> None:

@@ -16,10 +16,12 @@ from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.description import core_type
 from gdb_etm.session.interpreter import interpreter
+from gdb_etm.session.servers import kind_of
 
 # The error when a second connection would take GDB's own.
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
 _BESIDE = "gdb_etm.beside.process"
+_RELAY = "gdb_etm.beside.relay"
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
@@ -79,18 +81,46 @@ def _connect(debugger: Debugger, client: Client) -> None:
         raise error
 
 
-def over_debugger(debugger: Debugger) -> TargetConnection:
+def over_debugger(debugger: Debugger, reverse: bool = False) -> TargetConnection:
     """Use the debugger's own connection to a Cortex-M.
 
+    :param reverse: Whether GDB is to have reverse execution, where its server lets it be away for a moment.
     :returns: The connection; trace unit and buffer are still to be found.
     :raises AccessError: The target cannot be read.
     """
-    return over_port(debugger.access_port())
+    port = debugger.access_port()
+    address = debugger.server() if reverse and not debugger.is_running() else None
+    kind = None if address is None else kind_of(debugger)
+    if address is None or kind is None or not kind.stays_halted:
+        return over_port(port)
+    return _over_relay(debugger, address, port.name)
 
 
-def over_port(port: AccessPort) -> TargetConnection:
+def _over_relay(debugger: Debugger, address: Tuple[str, int], name: str) -> TargetConnection:
+    # A process takes GDB's place at the server, and GDB connects to the process.
+    debugger.disconnect()
+    try:
+        client = start(interpreter(), ["--server=%s:%d" % address], module=_RELAY)
+    except (EtmError, KeyboardInterrupt):
+        debugger.connect_server(*address)
+        raise
+    try:
+        _connect(debugger, client)
+        connection = over_port(client.port(), client, name)
+    except (EtmError, KeyboardInterrupt):
+        debugger.disconnect()
+        client.close()
+        debugger.connect_server(*address)
+        raise
+    connection.server = address
+    return connection
+
+
+def over_port(port: AccessPort, client: Optional[Client] = None, where: str = "") -> TargetConnection:
     """Use the memory of a Cortex-M, whatever reaches it.
 
+    :param client: The process beside GDB that reaches it, if one does.
+    :param where: What the greeting calls the server; the port's own name when empty.
     :returns: The connection; trace unit and buffer are still to be found.
     :raises AccessError: The target cannot be read.
     """
@@ -98,7 +128,8 @@ def over_port(port: AccessPort) -> TargetConnection:
     name = core_type(cpuid)
     is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
     space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
-    return TargetConnection(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
+    title = "%s through %s" % (name, where or port.name)
+    return TargetConnection(name, title, Core("cpu_0", name, {}), [space], client)
 
 
 def _spaces(client: Client, first: Optional[int] = None) -> List[Space]:

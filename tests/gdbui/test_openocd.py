@@ -1,0 +1,121 @@
+"""Real GDB, real OpenOCD, and a differential run: pyOCD's session.
+
+What a user types on a board behind OpenOCD gives what it gives behind pyOCD.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Iterator, List, Sequence
+
+import pytest
+
+from tests.access.processes import write_forever
+from tests.gdb_session import ROOT, SCRIPT, demo_script, gdb_program, run_gdb
+from tests.openocd import OpenOcd, board_with_pins, connect_commands, openocd, run_openocd
+
+DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
+ELF = DEMO / "demo.elf"
+BACK = ["reverse-stepi", "reverse-step", "backtrace", "reverse-finish", "print *message", "reverse-continue", "stepi"]
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenOcd]:
+    """Run OpenOCD on a board; parametrised by board."""
+    with board_with_pins(tmp_path, getattr(request, "param", "m33"), "--elf", str(ELF)) as config:
+        with openocd(config) as running:
+            yield running
+
+
+def run(commands: Sequence[str]) -> str:
+    output = run_gdb(["set remotetimeout 100", *commands], cwd=DEMO)
+    assert "Traceback" not in output and "Python Exception" not in output and "Fatal signal" not in output, output
+    return output
+
+
+def story() -> List[str]:
+    """Return what scripts/demo types from ``etm start`` on, then GDB's own commands."""
+    text = Path(demo_script()).read_text("utf-8")
+    typed = re.findall(r'^    "(.*)"$', text[text.index("session=(") : text.index("\n)")], re.M)
+    assert typed[:2] == ["source gdb_etm", "etm connect board:m33 --elf demo.elf"] and len(typed) > 15
+    commands = []
+    for line in [*typed[2:], "etm goto end", *BACK]:
+        commands += ["echo >>> %s\\n" % line, line]
+    return commands
+
+
+def compared(output: str) -> List[str]:
+    """Return what is to be the same: all from the halt on, but names of servers and threads."""
+    lines = output[output.index(">>> etm functions") :].splitlines()
+    # pyOCD reads the core's revision, takes a halt in HardFault for SIGSEGV, and has a name for its thread.
+    names = re.compile(r"(Connected to Cortex-M\d+) r\dp\d| \(SIGSEGV\)|\[Switching to Thread .*|\[Inferior 1 .*")
+    found = (names.sub(r"\1", line) for line in lines)
+    return [line for line in found if line and "(Ctrl-C ends it)" not in line]
+
+
+@pytest.mark.parametrize("server, name", [("m33", "m33"), ("m7", "m7"), ("m4", "m4")], indirect=["server"])
+def test_the_demos_story_is_that_behind_pyocd(server: OpenOcd, name: str) -> None:
+    mine = run([*connect_commands(server, ELF), "etm connect target", *story()])
+    assert "Cortex-M%s through extended-remote localhost:%d\n" % (name[1:], server.port) in mine
+    other = run(["etm connect board:%s --elf %s" % (name, ELF), *story()])
+    assert compared(mine) == compared(other)
+    assert "parse_values, rx.c:83: writes past the end of station.values (32 bytes)" in mine
+    assert "Run back to call of #0  " in mine
+    said = "".join(server.said)
+    assert "WAIT" not in said and "Invalid ACK" not in said
+
+
+def test_disconnecting_gives_gdb_its_server_back(server: OpenOcd) -> None:
+    output = run(
+        [*connect_commands(server, ELF), "etm connect target", "etm start", "tbreak dispatch", "continue"]
+        + ["reverse-stepi", "etm disconnect", "info registers pc", "monitor mdw 0xe0041004", "stepi", "etm"]
+    )
+    assert "disconnected from Cortex-M33; the captures stay at hand" in output
+    assert re.search(r"^pc +0x2f0 +0x2f0 <dispatch>", output, re.M), output
+    # The unit is off (TRCPRGCTLR.EN).
+    assert re.search(r"^0xe0041004: 00000000", output, re.M)
+    assert "Not connected; " in output
+
+
+def test_without_reverse_execution_gdb_stays_at_the_server(server: OpenOcd) -> None:
+    output = run(
+        ["set etm reverse off", *connect_commands(server, ELF), "etm connect target", "etm start", "continue"]
+        + ["reverse-stepi", "etm history -1", "info inferiors"]
+    )
+    assert "Target remote does not support this command." in output or "does not support" in output
+    assert "<HardFault (exception 3), return address 0x00163332>" in output
+    assert "(extended-remote localhost:%d)" % server.port in output
+
+
+def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
+    """While the core runs, too: it is halted for that, and runs on."""
+    forever = write_forever(tmp_path / "forever.elf")
+    with board_with_pins(tmp_path, "m33", "--elf", str(forever)) as config:
+        with openocd(config) as server:
+            words = [gdb_program(), "-nx", "-q", "-ex", "source %s" % SCRIPT]
+            for line in [
+                *connect_commands(server, forever),
+                "etm connect target",
+                "etm start",
+                "echo >>>\\n",
+                "continue",
+            ]:
+                words += ["-ex", line]
+            with subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ) as gdb:
+                assert gdb.stdout is not None
+                for line in gdb.stdout:
+                    if line.startswith(b">>>"):
+                        break
+                time.sleep(0.5)
+                os.kill(gdb.pid, signal.SIGKILL)
+            time.sleep(1.0)
+        # OpenOCD is gone; a new one looks.
+        output = run_openocd(config, "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
+    assert "0xe0041004: 00000000" in output and "\nrunning\n" in output
