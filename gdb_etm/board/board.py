@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Union
 
 from gdb_etm.board.cortex_a_board import CortexABoard
-from gdb_etm.board.dap import AhbAccessPort, DebugPort
+from gdb_etm.board.dap import AhbAccessPort, DebugPort, NarrowAccessPort
 from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
 from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.etm import Etmv4Device
@@ -59,7 +59,8 @@ class Board:
                 machine.add_device(Clocked(device, self._clock) if faults.clock_gate else device)
         if not faults.no_etm:
             machine.trace = self.unit
-        self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
+        port = (NarrowAccessPort if variant.wraps_early else AhbAccessPort)(machine, variant.tables[0].base)
+        self.dp = DebugPort([port], self.reset, faults)
         machine.start()
 
     def _make_unit(self, variant: Variant) -> Union[Etmv4Device, Etmv3Device]:

@@ -13,6 +13,7 @@ from gdb_etm.board.faults import Faults
 
 DP_IDR = 0x6BA02477
 AHB_AP_IDR = 0x84770011
+NARROW_AHB_AP_IDR = 0x84770001
 APB_AP_IDR = 0x44770002
 
 # Debug port registers, by address (B2.2).
@@ -89,6 +90,8 @@ class AhbAccessPort:
     # Bytes of an access, by CSW.Size.
     sizes: Mapping[int, int] = {0: 1, 1: 2, 2: 4}
     writable = _CSW_WRITABLE
+    # Bits of TAR that are incremented: an AHB-AP with this IDR has 12, and pyOCD counts on it.
+    increments = 0xFFF
 
     def __init__(self, memory: BusMemory, base: Optional[int]) -> None:
         self._memory = memory
@@ -135,9 +138,18 @@ class AhbAccessPort:
         return self.sizes[self._csw & 7]
 
     def _increment(self) -> None:
-        # At least 10 bits are incremented (C2.2.2); an AHB-AP with this IDR increments 12, and pyOCD counts on it.
         if self._csw & _INCREMENT:
-            self._tar = (self._tar & ~0xFFF) | ((self._tar + self._size) & 0xFFF)
+            self._tar = (self._tar & ~self.increments) | ((self._tar + self._size) & self.increments)
+
+
+class NarrowAccessPort(AhbAccessPort):
+    """An AHB-AP that increments 10 bits of TAR.
+
+    No more than it has to (C2.2.2).  That of a Cortex-M7 (OpenOCD and pyOCD find this IDR on STM32H7).
+    """
+
+    idr = NARROW_AHB_AP_IDR
+    increments = 0x3FF
 
 
 class ApbAccessPort(AhbAccessPort):

@@ -11,11 +11,10 @@ from typing import Any, Callable, Collection, List, Optional, Sequence, Set, Uni
 from pyocd.core import exceptions
 from pyocd.probe.debug_probe import DebugProbe
 
-from gdb_etm.board.faults import parse_faults
-from gdb_etm.board.options import board_options
+from gdb_etm.board.cmsis_dap import PACKET_SIZES
+from gdb_etm.board.power import power_up
 from gdb_etm.board.variants import NAMES
 from gdb_etm.board.wire import ProbeWire
-from gdb_etm.errors import EtmError
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +34,14 @@ class BoardProbe(DebugProbe):
     def get_probe_with_id(cls, unique_id: str, is_explicit: bool = False) -> Optional[DebugProbe]:
         """Return the board of a name, with or without the probe type."""
         kind, _, name = unique_id.lower().rpartition(":")
-        return cls(name) if kind in ("", "board") and name in NAMES else None
+        name, _, usb = name.partition("-")
+        if kind not in ("", "board") or name not in NAMES:
+            return None
+        if usb in PACKET_SIZES:
+            from gdb_etm.board.usb_probe import UsbBoardProbe
+
+            return UsbBoardProbe(name, usb)
+        return None if usb else cls(name)
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -85,16 +91,7 @@ class BoardProbe(DebugProbe):
 
         :raises ProbeError: an option is wrong, the ELF file cannot be loaded, or the fault `busy` was asked for.
         """
-        # pyOCD imports this file for every command; Unicorn is only needed now.
-        from gdb_etm.board.board import make_board
-
-        try:
-            options = board_options(self.__name, self.__option)
-            if parse_faults(options.faults).busy:
-                raise exceptions.ProbeError("%s is in use by another program" % self.unique_id)
-            self.etm_wire.powered = make_board(options)
-        except (EtmError, OSError, ValueError) as error:
-            raise exceptions.ProbeError("%s: %s" % (self.unique_id, error)) from error
+        self.etm_wire.powered = power_up(self.unique_id, self.__name, self.__option)
 
     def close(self) -> None:
         """Take the power away."""

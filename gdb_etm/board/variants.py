@@ -46,6 +46,8 @@ class Variant(NamedTuple):
     buffer_size: int = 4096
     # The unit that can be put in place of the other.
     data_unit: Optional[Armv7Model] = None
+    # Whether the access port's address increments wrap at 1 KiB, and not at 4.
+    wraps_early: bool = False
 
 
 _M33 = Variant(
@@ -67,6 +69,7 @@ _M7 = _M33._replace(
         Table(_M7_ROM_TABLE, 0x4C8, (_PPB_ROM_TABLE, 0xE0041000, 0xE0042000, 0xE0043000)),
         Table(_PPB_ROM_TABLE, 0x4C7, (SCS, DWT, FPB)),
     ),
+    wraps_early=True,
 )
 
 # Trace unit, ETB and funnel are where pyOCD finds them on Cortex-M4 chips that have an ETB (Kinetis K22, SAM D5x).

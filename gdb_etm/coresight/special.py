@@ -118,28 +118,34 @@ class SpecialRegisters:
         limits = () if has_limits else self._limits()
         if not (wanted or limits):
             return {}
-        status = self._read(cortex_m.DHCSR)
+        status, before = self._status_and_data()
         if not cortex_m.DHCSR.get(status, "S_HALT"):
             return {}
         if len(limits) == len(_LIMITS) or cortex_m.DHCSR.get(status, "S_SDE"):
             wanted += limits
-        found = self._transfer(wanted)
+        found = self._transfer(wanted, before)
         masks = found.pop("masks", None)
         if masks is not None:
             found.update((name, masks >> place & 0xFF) for name, place in _PLACES if name not in known)
         return found
 
-    def _transfer(self, wanted: List[Tuple[str, int]]) -> Dict[str, int]:
+    def _transfer(self, wanted: List[Tuple[str, int]], before: int) -> Dict[str, int]:
         found: Dict[str, int] = {}
-        before = self._read(cortex_m.DCRDR)
         try:
             for name, number in wanted:
                 self._write(cortex_m.DCRSR, cortex_m.DCRSR.encode(REGSEL=number))
-                Deadline().wait(self._port, cortex_m.SCS_BASE, cortex_m.DHCSR, _HINT, S_REGRDY=1)
-                found[name] = self._read(cortex_m.DCRDR)
+                status, found[name] = self._status_and_data()
+                if not cortex_m.DHCSR.get(status, "S_REGRDY"):
+                    Deadline().wait(self._port, cortex_m.SCS_BASE, cortex_m.DHCSR, _HINT, S_REGRDY=1)
+                    found[name] = self._read(cortex_m.DCRDR)
         finally:
             self._write(cortex_m.DCRDR, before)
         return found
+
+    def _status_and_data(self) -> Tuple[int, int]:
+        # Neighbours, one access of the probe; DHCSR is read first, so what it says holds for DCRDR.
+        status, _, data = self._port.read_block(cortex_m.SCS_BASE + cortex_m.DHCSR.offset, 3)
+        return status, data
 
     def _read(self, register: Register) -> int:
         return self._port.read32(cortex_m.SCS_BASE + register.offset)

@@ -1,4 +1,4 @@
-"""GDB servers of others: how each is recognised, and what it does in its own way.
+"""GDB servers of others, and what each does in its own way.
 
 A server that answers ``monitor version`` is known by that, another one by the port that its manual gives it.
 """

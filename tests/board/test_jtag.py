@@ -71,7 +71,7 @@ class Cable:
         return int(levels[::-1], 2)
 
     def access(self, instruction: int, register: int, value: int = -1) -> Tuple[int, int]:
-        """Scan an access; return the answer, and the value of the one before."""
+        """Scan an access; return the answer, and the value before."""
         request = (value << 3 if value >= 0 else 1) | register >> 1
         found = self.scan(instruction, 35, request)
         return found & 7, found >> 3

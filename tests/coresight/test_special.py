@@ -43,18 +43,18 @@ IDENTITY = "r d00 = 411fd210; Cortex-M33\nr fbc = 47702a04\nr d44 = 00000210; wi
 
 
 def test_both_security_states_limits() -> None:
-    lines = IDENTITY + "r df0 = 00130003; S_SDE, S_HALT, S_REGRDY\nr df8 = 55\n"
+    lines = IDENTITY + "block df0 = 130003 0 55; S_SDE, S_HALT, S_REGRDY\n"
     for number, value in ((0x1C, 0x100), (0x1D, 0x200), (0x1E, 0x300), (0x1F, 0x400)):
         # Not ready at the first look.
-        lines += "w df4 = %x\nr df0 = 00120003\nr df0 = 00130003\nr df8 = %x\n" % (number, value)
+        lines += "w df4 = %x\nblock df0 = 120003 0 55\nr df0 = 00130003\nr df8 = %x\n" % (number, value)
     port = transcript(SCS_BASE, lines + "w df8 = 55\n")
     found = SpecialRegisters(port).missing(COMMON)
     assert found == {"msplim_s": 0x100, "psplim_s": 0x200, "msplim_ns": 0x300, "psplim_ns": 0x400}
 
 
 def test_a_secure_state_that_is_kept_from_debuggers() -> None:
-    lines = IDENTITY + "r df0 = 00030003; no S_SDE\nr df8 = 55\n"
-    lines += "w df4 = 14\nr df0 = 00030003\nr df8 = 02004001\nw df8 = 55\n"
+    lines = IDENTITY + "block df0 = 30003 0 55; no S_SDE\n"
+    lines += "w df4 = 14\nblock df0 = 30003 0 2004001\nw df8 = 55\n"
     found = SpecialRegisters(transcript(SCS_BASE, lines)).missing(("msp", "psp"))
     assert found == {"primask": 1, "basepri": 0x40, "faultmask": 0, "control": 2}
 

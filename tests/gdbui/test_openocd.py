@@ -50,7 +50,7 @@ def story() -> List[str]:
 
 
 def compared(output: str) -> List[str]:
-    """Return what is to be the same: all from the halt on, but names of servers and threads."""
+    """Return what is to be the same, from the halt on."""
     lines = output[output.index(">>> etm functions") :].splitlines()
     # pyOCD reads the core's revision, takes a halt in HardFault for SIGSEGV, and has a name for its thread.
     names = re.compile(r"(Connected to Cortex-M\d+) r\dp\d| \(SIGSEGV\)|\[Switching to Thread .*|\[Inferior 1 .*")
@@ -93,7 +93,7 @@ def test_without_reverse_execution_gdb_stays_at_the_server(server: OpenOcd) -> N
 
 
 def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
-    """While the core runs, too: it is halted for that, and runs on."""
+    """The core runs: it is halted for that, and runs on."""
     forever = write_forever(tmp_path / "forever.elf")
     with board_with_pins(tmp_path, "m33", "--elf", str(forever)) as config:
         with openocd(config) as server:
