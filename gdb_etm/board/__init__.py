@@ -2,8 +2,8 @@
 
 The probe, and what is on the wire:
 
-- ``plugin.py``, ``probe.py``, ``power.py``, ``wire.py``, ``dap.py``, ``domain.py``: pyOCD's way in, the debug and access ports, and
-  what stands between a debugger and trace hardware.
+- ``plugin.py``, ``probe.py``, ``power.py``, ``wire.py``, ``dap.py``, ``domain.py``: pyOCD's way in, the debug and
+  access ports, and what stands between a debugger and trace hardware.
 - ``usb_probe.py``, ``cmsis_dap.py``: the way in by a CMSIS-DAP probe, with its firmware.
 - ``openocd.py``, ``bitbang.py``, ``jtag.py``: OpenOCD's way in, by the pins.
 - ``faults.py``: faults on demand; ``options.py``: the user's choices.

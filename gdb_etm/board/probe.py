@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, Collection, List, Optional, Sequence, Set, Union
 
-from pyocd.core import exceptions
 from pyocd.probe.debug_probe import DebugProbe
 
 from gdb_etm.board.cmsis_dap import PACKET_SIZES
