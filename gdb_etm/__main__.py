@@ -34,6 +34,7 @@ _PROGRAMS = {
     "replay": ("gdb_etm.beside.shell", "main_replay"),
     "proxy": ("gdb_etm.beside.shell", "main_proxy"),
     "board": ("gdb_etm.board.openocd", "main"),
+    "selftest": ("gdb_etm.commands.selftest_shell", "main"),
 }
 
 
@@ -299,6 +300,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, add_help=False, help=about + "; of one snapshot or many, merged")
     commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
+    commands.add_parser("selftest", add_help=False, help="test trace unit and buffer of a board, without a firmware")
     commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
     commands.add_parser("board", add_help=False, help="give a simulated board power, and its JTAG pins to OpenOCD")
     commands.add_parser("proxy", add_help=False, help="give any GDB server reverse execution")

@@ -37,7 +37,13 @@ BROAD_EXCEPT: Dict[str, str] = {
     "gdb_etm/access/watched_probe.py": "what comes out of USB libraries has no common base",
 }
 # Commands of the shell; everybody else returns lines.
-PRINTS = {"gdb_etm/__main__.py", "gdb_etm/access/server.py", "gdb_etm/beside/shell.py", "gdb_etm/board/openocd.py"}
+PRINTS = {
+    "gdb_etm/__main__.py",
+    "gdb_etm/access/server.py",
+    "gdb_etm/beside/shell.py",
+    "gdb_etm/board/openocd.py",
+    "gdb_etm/commands/selftest_shell.py",
+}
 
 # One of these says what kind of evidence a test file brings.
 EVIDENCE = (

@@ -41,6 +41,7 @@ class Board:
         self.funnel = FunnelDevice(variant.funnel, self.buffer.take)
         self.unit = self._make_unit(variant)
         self.unit.watch_accesses = machine.watch_accesses
+        self.unit.now = machine.clock.now
         self.unit.connect(self.buffer)
         missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.buffer: faults.no_sink}
         for table in variant.tables:

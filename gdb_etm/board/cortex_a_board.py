@@ -45,6 +45,7 @@ class CortexABoard:
         self.buffer = EtbDevice(ETB, options.etb_size or _ETB_SIZE)
         self.funnel = FunnelDevice(FUNNEL, self.buffer.take)
         self.unit = PtmDevice(PTM_A9, PTM, machine.bus.code, self._to_funnel, faults)
+        self.unit.now = machine.clock.now
         self.unit.regime = lambda: Regime(machine.core.non_secure)
         self.unit.context_id = lambda: machine.core.context_id
         self.unit.enabled = self._let_run

@@ -89,6 +89,8 @@ class TraceUnitDevice(ComponentDevice, Generic[E]):
         self._encoder: Optional[E] = None
         # Called when it has lost its power.
         self.power_lost: Callable[[], None] = lambda: None
+        # Tells the time that timestamps have.
+        self.now: Callable[[], int] = lambda: 0
         # Called with the external outputs, one bit each, when they change.
         self.outputs: Callable[[int], None] = lambda levels: None
         self._inputs_high = 0

@@ -6,7 +6,8 @@
 - One file a command, or a few that belong together: ``connect.py``, ``trace.py``, ``captures.py``, ``history.py``,
   ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``fault.py``,
   ``filter.py``, ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``,
-  ``writes.py``, ``origin.py``, ``race.py``; ``value_objects.py``: what these print as JSON.
+  ``writes.py``, ``origin.py``, ``race.py``, ``selftest.py``; ``value_objects.py``: what these print as JSON.
+- ``selftest_shell.py``: ``gdb-etm selftest``, which connects as well.
 - ``coverage.py``, ``profile.py``, ``timeline.py``, which the shell has for many snapshots: ``merged.py``.
 - ``options.py``: the options of ``etm start``, which ``etm plan`` and ``etm diff`` take as well.
 

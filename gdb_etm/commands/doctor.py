@@ -34,18 +34,25 @@ def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
         if values.get(FIX):
             raise CommandError("the target runs; halt it first (Ctrl-C)")
     yield standing(session)
-    doctor = _Doctor(session, connection)
+    doctor = Doctor(session, connection)
     if values.get(FIX):
         yield from doctor.fix()
-    yield from _verdict_lines(doctor.findings())
+    yield from verdict_lines(doctor.findings())
     if doctor.lost is not None:
         raise doctor.lost
 
 
-class _Doctor:
+class Doctor:
+    """The checks of one connection.
+
+    :param session: Whose captures are looked at.
+    :param connection: The connection.
+    """
+
     def __init__(self, session: DebugSession, connection: TargetConnection) -> None:
         self._session = session
         self._connection = connection
+        # Why nothing more can be read; None while it can.
         self.lost: Optional[AccessError] = None
 
     def findings(self) -> List[DoctorFinding]:
@@ -203,8 +210,8 @@ def _ids(found: Dict[int, int], size: int) -> str:
     return ", ".join(shares) + " of %d bytes" % size if shares else "%d bytes, but of no source" % size
 
 
-def _verdict_lines(findings: Sequence[DoctorFinding]) -> Iterator[str]:
-    # A numbered line a check, and under a bad one what to do about it.
+def verdict_lines(findings: Sequence[DoctorFinding]) -> Iterator[str]:
+    """Write a numbered line a check, with advice where it is bad."""
     rows = [["%2d" % number, one.verdict.value, one.subject, one.proof] for number, one in enumerate(findings, 1)]
     for finding, line in zip(findings, align(rows)):
         yield line

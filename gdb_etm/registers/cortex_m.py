@@ -29,6 +29,23 @@ CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "PARTNO" / bits(12),
     "REVISION" / bits(4)))
 
+VTOR = Register("VTOR", 0xD08, "RW", word("TBLOFF"))
+
+# IC: Cortex-M7 and later cores with caches.
+CCR = Register("CCR", 0xD14, "RW", BitStruct(
+    reserved(14),
+    "IC" / bits(1),
+    "DC" / bits(1),
+    reserved(6),
+    "STKALIGN" / bits(1),
+    "BFHFNMIGN" / bits(1),
+    reserved(3),
+    "DIV_0_TRP" / bits(1),
+    "UNALIGN_TRP" / bits(1),
+    reserved(1),
+    "USERSETMPEND" / bits(1),
+    "NONBASETHRDENA" / bits(1)))
+
 # SECUREFAULT*, HARDFAULT* and NMIACT: Armv8-M alone.
 SHCSR = Register("SHCSR", 0xD24, "RW", BitStruct(
     reserved(10),
@@ -108,6 +125,12 @@ ID_PFR1 = Register("ID_PFR1", 0xD44, "RO", BitStruct(
     "SECURITY" / bits(4),
     reserved(4)))
 
+MPU_CTRL = Register("MPU_CTRL", 0xD94, "RW", BitStruct(
+    reserved(29),
+    "PRIVDEFENA" / bits(1),
+    "HFNMIENA" / bits(1),
+    "ENABLE" / bits(1)))
+
 # With the Security Extension alone, like SFAR.
 SFSR = Register("SFSR", 0xDE4, "RW", BitStruct(
     reserved(24),
@@ -169,6 +192,11 @@ DEMCR = Register("DEMCR", 0xDFC, "RW", BitStruct(
     "VC_MMERR" / bits(1),
     reserved(3),
     "VC_CORERESET" / bits(1)))
+
+# 0 without floating point.
+MVFR0 = Register("MVFR0", 0xF40, "RO", word("FEATURES"))
+
+ICIALLU = Register("ICIALLU", 0xF50, "WO", word("IGNORED"))
 
 DAUTHSTATUS = Register("DAUTHSTATUS", 0xFB8, "RO", BitStruct(
     reserved(24),

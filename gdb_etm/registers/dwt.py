@@ -16,7 +16,14 @@ FUNCTION_LOAD, FUNCTION_STORE, FUNCTION_ACCESS = 0b1001, 0b1010, 0b1011
 
 DWT_CTRL = Register("DWT_CTRL", 0x000, "RW", BitStruct(
     "NUMCOMP" / bits(4),
-    reserved(28)))
+    "NOTRCPKT" / bits(1),
+    "NOEXTTRIG" / bits(1),
+    "NOCYCCNT" / bits(1),
+    "NOPRFCNT" / bits(1),
+    reserved(23),
+    "CYCCNTENA" / bits(1)))
+
+DWT_CYCCNT = Register("DWT_CYCCNT", 0x004, "RW", word("CYCCNT"))
 
 DWT_COMP = RegisterArray("DWT_COMP%d", 0x020, "RW", word("COMP"), 16, range(15))
 

@@ -25,6 +25,7 @@ Commands and the Python interface are two ways to the same things here; neither 
   reads control blocks.
 - ``diagnosed.py``: why the program went wrong, of which a history is.
 - ``analysed.py``: how often code ran, and what functions cost.
+- ``selftesting.py``: a self test of the connection.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``scenes.py``: what the diagnosis of a history looks at; ``objects.py``: objects in memory, as users name them;
   ``stores.py``: the stores to one, and its loads; ``asked.py``: any value that is asked about, and ``chains.py``: where

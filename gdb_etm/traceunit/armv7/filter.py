@@ -164,15 +164,12 @@ def _start_stop(
         yield _points(etmv3.ETMTSSCR, *own, capabilities)
     if capabilities.field("ETMCCER.WatchStartStop"):
         yield _points(etmv3.ETMTESSEICR, *watched, capabilities)
-    if window.is_used and not window.waits:
-        # Otherwise the block begins with tracing off whenever the programming bit is cleared (3.4.4).
-        yield RegisterWrite(
-            etmv3.ETMSR.name,
-            etmv3.ETMSR.offset,
-            etmv3.ETMSR.encode(StartStop=1),
-            0,
-            "trace until the first stop address",
-        )
+    if window.is_used:
+        # Unless it is written the block begins with tracing off when the programming bit is cleared (3.4.4); what an
+        # earlier run left in it must not count either way.
+        value = etmv3.ETMSR.encode(StartStop=int(not window.waits))
+        why = "trace from a start address on" if window.waits else "trace until the first stop address"
+        yield RegisterWrite(etmv3.ETMSR.name, etmv3.ETMSR.offset, value, 0, why)
 
 
 def _points(register: Register, start: int, stop: int, capabilities: Armv7Capabilities) -> RegisterWrite:

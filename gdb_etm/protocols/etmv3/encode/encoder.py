@@ -50,6 +50,8 @@ class EncoderConfig(NamedTuple):
     cost: Optional[Cost] = None
     # ETMCR[28]; one tick is one executed instruction.
     timestamps: bool = False
+    # What the timestamp generator says when the trace run begins.
+    time: int = 0
     # Whether they have 64 bits (ETMCCER[29]).
     wide_timestamps: bool = False
     # Whether branch packets have the alternative address encoding (ETMIDR[20]).
@@ -104,7 +106,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._idle: Optional[int] = None
         # Instructions up to the I-sync packet that belongs to the last A-sync.
         self._sync_in = 0
-        self._ticks = 0
+        self._ticks = config.time
 
     def enable(self) -> None:
         """Begin a trace run with A-sync."""

@@ -37,6 +37,8 @@ class EncoderConfig(NamedTuple):
     broadcast: Optional[Region] = None
     # TRCCONFIGR.TS; one tick is one executed instruction.
     timestamps: bool = False
+    # What the timestamp generator says when the trace run begins.
+    time: int = 0
     # TRCCCCTLR.THRESHOLD when TRCCONFIGR.CCI is set; one cycle is one executed instruction.
     threshold: Optional[int] = None
     # Bytes of trace between synchronisation points (2 to the power of TRCSYNCPR); 0 for none.

@@ -63,8 +63,7 @@ class PathEncoder(StreamEncoder[PacketWriter]):
         self._active = False
         # Whether the stream does not say where the next instruction is.
         self._lost = False
-        self._ticks = 0
-        self._counted = 0
+        self._ticks = self._counted = config.time
         self._count_known = False
         # Events since the last instruction, one bit each.
         self._events = 0

@@ -53,6 +53,8 @@ class EncoderConfig(NamedTuple):
     broadcast: Optional[Region] = None
     # ETMCR[28]; one tick is one executed instruction.
     timestamps: bool = False
+    # What the timestamp generator says when the trace run begins.
+    time: int = 0
     # Whether they have 64 bits and not 48 (ETMCCER[29]).
     wide_timestamps: bool = False
     # Whether they are Gray-coded (ETMCCER[28] is 0).
@@ -98,7 +100,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._written_id = self._written_vmid = -1
         self._active = False
         self._reason = Reason.ENABLED
-        self._ticks = self._counted = 0
+        self._ticks = self._counted = config.time
         # Whether the waypoint that waits is an exception return that has a packet.
         self._returned = False
 

@@ -1,0 +1,76 @@
+"""``etm selftest``: does trace work on this board?"""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.doctor import Doctor, verdict_lines
+from gdb_etm.selftest.findings import StepFinding, StepOutcome
+from gdb_etm.session.numbers import count
+from gdb_etm.session.selftesting import look_closer, selftest
+from gdb_etm.session.session import DebugSession
+from gdb_etm.views.text import plural
+
+RAM = Argument("--ram", count, "RAM that holds code; default: below the stack", "ADDRESS")
+# Columns of a subject; a longer one moves its proof on.
+_SUBJECT = 31
+
+
+def run_selftest(session: DebugSession, values: Values) -> Iterator[str]:
+    """Make the steps, a line each, and sum them up."""
+    found: List[StepFinding] = []
+    for finding in selftest(session, values.get(RAM)):
+        found.append(finding)
+        yield "%2d %-7s  %-*s  %s" % (len(found), finding.outcome.value, _SUBJECT, finding.subject, finding.proof)
+        if finding.outcome is StepOutcome.FAILED and len(_failed(found)) == 1:
+            # The hardware is still as the step left it.
+            yield from _doctor(session)
+    yield verdict(found)
+
+
+def _failed(found: List[StepFinding]) -> List[int]:
+    return [number for number, one in enumerate(found, 1) if one.outcome is StepOutcome.FAILED]
+
+
+def _doctor(session: DebugSession) -> Iterator[str]:
+    connection = session.connected()
+    if connection.trace is None:
+        yield from verdict_lines(Doctor(session, connection).findings())
+        return
+    wrong = look_closer(connection)
+    for one in wrong:
+        yield "     etm doctor: %s: %s" % (one.subject, one.proof)
+        if one.advice:
+            yield "     -> " + one.advice
+    if not wrong:
+        yield "     etm doctor: while the unit traces, every register from processor to buffer is as it should be"
+
+
+def verdict(found: List[StepFinding]) -> str:
+    """Sum a self test up."""
+    failed = _failed(found)
+    ok = sum(one.outcome is StepOutcome.OK for one in found)
+    skipped = len(found) - ok - len(failed)
+    if failed:
+        first = found[failed[0] - 1]
+        more = "; %s more" % plural(len(failed) - 1, "failed step") if len(failed) > 1 else ""
+        return "Trace does not work as it should: begin with line %d, %s%s." % (failed[0], first.subject, more)
+    return "Trace works: %s ok, %d skipped." % (plural(ok, "step"), skipped)
+
+
+SELFTEST = Command(
+    "selftest",
+    "Test trace unit and buffer with a program of its own.",
+    run_selftest,
+    details="Needs no firmware: a small program is written into RAM, run under trace by the halted core, and what\n"
+    "comes out is compared, instruction by instruction, with what the core did.  Then the same with each option,\n"
+    "comparator, counter and control that the unit has.  A line is a step, with the register or byte that shows it.\n"
+    "Interrupts are held back meanwhile; RAM, core and trace hardware are put back as they were found.\n"
+    'Where a step fails, the checks of "etm doctor" follow.',
+    arguments=(RAM,),
+    examples=(
+        ("selftest", "a board that is new: does its trace work?"),
+        ("selftest --ram 0x20001000", "where the stack is in memory that holds no code"),
+    ),
+)

@@ -1,0 +1,15 @@
+"""The self test: a known program, traced and compared.
+
+What should come out is known without the decoder: from the listing of the program, from the core's single steps, and
+from what the program leaves in memory.  Each step switches on one thing of the trace unit that must then show.
+
+- ``program.s``, ``program.py``: the program: source, bytes, path, and what it leaves behind.
+- ``core.py``: a halted Cortex-M: saved, stepped, run, put back.
+- ``rig.py``: the program in RAM, run under trace.
+- ``compare.py``: a history against the path; ``findings.py``: what a step finds.
+- ``basic.py``, ``features.py``, ``resources.py``, ``buffers.py``: the steps.
+- ``steps.py``: their order, and how long they may take.
+- ``bench.py``: what is borrowed of the target, and put back.
+
+It reaches the core and the trace hardware by an access port alone, so it runs with any debugger, or with none.
+"""

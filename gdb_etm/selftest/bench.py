@@ -1,0 +1,122 @@
+"""What a self test borrows of the target."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, Iterable, Iterator, List
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.errors import CaptureError
+from gdb_etm.selftest.core import PC, HaltedCore, is_memory
+from gdb_etm.selftest.findings import StepFinding, StepOutcome
+from gdb_etm.selftest.program import ALIGNMENT, SIZE, Layout
+from gdb_etm.selftest.rig import Rig
+from gdb_etm.selftest.steps import findings
+from gdb_etm.traceunit.by_hand import ByHand
+from gdb_etm.traceunit.session import TraceSession
+
+# Memory that holds code, by the default memory map (DDI 0403E, B3.1); its peripherals and devices do not.
+_CODE = ((0x00000000, 0x40000000), (0x60000000, 0xA0000000))
+# Where the memory map has RAM, whatever the chip.
+_SRAM = 0x20000000
+# What the PC reads in lockup, in Armv8-M and Armv7-M.
+_LOCKUP = (0xEFFFFFFE, 0xFFFFFFFE)
+_STACK_POINTERS = (17, 18)
+_TYPE_RAM = 'type "etm selftest --ram ADDRESS" with the address of RAM that holds code'
+
+
+class SelfTestBench:
+    """The target of a self test, put back in the end.
+
+    :param port: The core's memory.
+    :param trace: Unit and buffer, which are ours and do not trace.
+    """
+
+    def __init__(self, port: AccessPort, trace: TraceSession) -> None:
+        self._port = port
+        self._trace = trace
+        self._core = HaltedCore(port)
+        self._base = _SRAM
+
+    def check(self, places: Iterable[int] = ()) -> None:
+        """Check that core and RAM can be borrowed and put back.
+
+        :param places: Addresses where the user says that there is RAM, the likeliest first; empty: below the stack.
+        :raises CaptureError: They cannot; nothing was changed.
+        :raises AccessError: The core does not answer.
+        """
+        if not self._core.is_mainline:
+            raise CaptureError("this core has not all of T32 (CPUID.ARCHITECTURE): the self test's program needs it")
+        if not self._core.is_halted:
+            raise CaptureError("the core runs; halt it first (Ctrl-C)")
+        pc = self._core.read(PC)
+        # A chip with blank flash shows the same PC after a reset, but runs no handler.
+        if pc & ~1 in _LOCKUP and self._core.exception:
+            raise CaptureError(
+                'the core is in lockup (PC 0x%08x), which cannot be put back: "monitor reset halt" first' % pc
+            )
+        self._base = self._place(places)
+
+    def findings(self, clock: Callable[[], float] = time.monotonic) -> Iterator[StepFinding]:
+        """Make all steps, put everything back, and say so; :meth:`check` comes first.
+
+        :param clock: In seconds.
+        :raises AccessError: The connection is lost.
+        """
+        core, base = self._core, self._base
+        state = core.save()
+        memory = self._port.read_block(base, SIZE // 4)
+        by_hand, self._trace.by_hand = self._trace.by_hand, ByHand()
+        try:
+            core.prepare(state)
+            yield from findings(Rig(self._trace, core, Layout(base)), clock)
+        finally:
+            self._trace.by_hand = by_hand
+            wrong = self._put_back(base, memory) + core.restore(state)
+            core.forget_code()
+        yield _restored(wrong, len(state.registers))
+
+    def _place(self, places: Iterable[int]) -> int:
+        # The first place that is RAM; of a stack what is below it, which nobody uses.
+        given = [-(-place // ALIGNMENT) * ALIGNMENT for place in places]
+        stacks = [(self._core.read(number) - SIZE) // ALIGNMENT * ALIGNMENT for number in _STACK_POINTERS]
+        tried = []
+        for base in given or [*stacks, _SRAM]:
+            if not any(first <= base and base + SIZE <= end for first, end in _CODE):
+                tried.append("0x%08x holds no code" % base)
+            elif is_memory(self._port, base, SIZE // 4):
+                return base
+            else:
+                tried.append("0x%08x is no RAM" % base)
+        raise CaptureError("no RAM is known (%s): %s" % (", ".join(dict.fromkeys(tried)), _TYPE_RAM))
+
+    def _put_back(self, base: int, memory: List[int]) -> List[str]:
+        for n, word in enumerate(memory):
+            self._port.write32(base + 4 * n, word)
+        return [
+            "0x%08x was 0x%08x and is 0x%08x" % (base + 4 * n, word, found)
+            for n, (word, found) in enumerate(zip(memory, self._port.read_block(base, len(memory))))
+            if word != found
+        ]
+
+
+def _restored(wrong: List[str], registers: int) -> StepFinding:
+    subject = "put back"
+    if wrong:
+        more = "; %d more" % (len(wrong) - 1) if len(wrong) > 1 else ""
+        return StepFinding(subject, StepOutcome.FAILED, "%s%s: reset the chip" % (wrong[0], more))
+    return StepFinding(
+        subject, StepOutcome.OK, "%d bytes of RAM and %d core registers read as before" % (SIZE, registers)
+    )
+
+
+def taken_anew(trace: TraceSession) -> TraceSession:
+    """Restore unit and buffer as they were found, and retake them.
+
+    :raises EtmError: They cannot be taken.
+    """
+    trace.close()
+    again = TraceSession(trace.path, trace.core)
+    again.by_hand = trace.by_hand
+    again.attach()
+    return again

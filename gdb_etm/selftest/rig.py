@@ -1,0 +1,186 @@
+"""The rig: the program run under trace, and what comes out."""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple, Optional
+
+from gdb_etm.capture import MemoryImage, RawCapture
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.coresight.sink import SinkStatus
+from gdb_etm.errors import CaptureError
+from gdb_etm.framing.formatter import deframe
+from gdb_etm.history.build import DecoderCache, SourceStream, build, streams
+from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.registers import cortex_m
+from gdb_etm.registers.page import Register
+from gdb_etm.selftest.compare import TracedPath, executed
+from gdb_etm.selftest.core import HaltedCore
+from gdb_etm.selftest.findings import StepFailure
+from gdb_etm.selftest.program import CODE, DONE, INTERRUPT, INTERRUPTED, START, Layout
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.plan import Plan
+from gdb_etm.traceunit.session import TraceSession
+from gdb_etm.traceunit.watchpoints import Watchpoints
+
+_NAME = "the self test's program"
+
+
+class TracedRun(NamedTuple):
+    """A run of the program, and its trace."""
+
+    options: TraceOptions
+    plan: Plan
+    passes: int
+    # What the buffer said when it had stopped.
+    sink: SinkStatus
+    capture: RawCapture
+    # The unit's instruction stream; None where the buffer holds none of it.
+    stream: Optional[SourceStream]
+    history: Optional[ExecutionHistory]
+
+    def decoded(self) -> ExecutionHistory:
+        """Give the history.
+
+        :raises StepFailure: There is no trace of the unit.
+        """
+        if self.history is None:
+            raise StepFailure(self._nothing())
+        return self.history
+
+    @property
+    def executed(self) -> TracedPath:
+        """What ran by the trace.
+
+        :raises StepFailure: There is no trace of the unit.
+        """
+        return executed(self.decoded())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the instruction stream."""
+        return 0 if self.stream is None else len(self.stream.data)
+
+    def _nothing(self) -> str:
+        size = len(self.capture.buffer)
+        if not size:
+            return "the buffer is empty after the run"
+        found = deframe(self.capture.buffer).streams
+        words = ", ".join("ID 0x%02x: %d bytes" % (number, len(one.data)) for number, one in sorted(found.items()))
+        return "no trace with ID 0x%02x in %d bytes of the buffer (%s)" % (
+            self.options.trace_id,
+            size,
+            words or "no ID at all",
+        )
+
+
+class Rig:
+    """The program in RAM, a halted core, and a trace session.
+
+    :param trace: Unit and buffer.
+    :param core: The core.
+    :param layout: Where the program is.
+    """
+
+    def __init__(self, trace: TraceSession, core: HaltedCore, layout: Layout) -> None:
+        self.trace = trace
+        self.core = core
+        self.layout = layout
+        self.deadline = Deadline()
+        self.watchpoints = Watchpoints(trace.path.dwt, self.deadline)
+        self._cache = DecoderCache()
+        self._image = MemoryImage(layout.code, CODE, _NAME)
+        # Bytes of trace that a pass makes, without any option; 0 until that is known.
+        self.pass_bytes = 0.0
+
+    def read_unit(self, register: Register) -> int:
+        """Read a register of the trace unit."""
+        return self.trace.unit.registers.read(register)
+
+    def write_program(self) -> None:
+        """Put the program into RAM, and read it back.
+
+        :raises StepFailure: A word does not keep what was written.
+        """
+        words = memoryview(self.layout.image()).cast("I")
+        for n, word in enumerate(words):
+            self.core.port.write32(self.layout.base + 4 * n, word)
+        for n, (found, word) in enumerate(zip(self.core.port.read_block(self.layout.base, len(words)), words)):
+            if found != word:
+                raise StepFailure(
+                    "RAM at 0x%08x was written 0x%08x and reads 0x%08x" % (self.layout.base + 4 * n, word, found)
+                )
+        self.core.forget_code()
+
+    def run(self, options: TraceOptions, passes: int = 1, before_run: Optional[Callable[[], None]] = None) -> TracedRun:
+        """Trace the program.
+
+        :param before_run: Called when the unit is programmed and off.
+        :raises UnsupportedError: The unit lacks what the options ask for; nothing was done.
+        :raises EtmError: Unit, buffer or core do not do as they should.
+        """
+        plan = self.trace.program(options)
+        if before_run is not None:
+            before_run()
+        self.trace.resume()
+        self.execute(passes)
+        return self._drained(options, plan, passes)
+
+    def interrupted(self, options: TraceOptions) -> TracedRun:
+        """Trace the part of the program that an exception interrupts."""
+        plan = self.trace.start(options)
+        before = self.core.system(cortex_m.VTOR)
+        self.core.set_system(cortex_m.VTOR, self.layout.base)
+        try:
+            self._go(INTERRUPT, INTERRUPTED, 0)
+        finally:
+            self.core.set_system(cortex_m.VTOR, before)
+        return self._drained(options, plan, 0)
+
+    def execute(self, passes: int) -> None:
+        """Run the program to its end, and compare its log.
+
+        :raises StepFailure: It ended elsewhere, or with another log.
+        """
+        self._go(START, DONE, passes)
+        found = tuple(self.core.port.read_block(self.layout.data, 2))
+        wanted = self.layout.log(passes)
+        if found != wanted:
+            raise StepFailure(
+                "the program's log at 0x%08x is 0x%08x, %d, and 0x%08x, %d was awaited"
+                % (self.layout.data, *found, *wanted)
+            )
+
+    def enter(self, entry: int, passes: int) -> None:
+        """Make a part of the program the next to run."""
+        for n in range(4):
+            self.core.port.write32(self.layout.data + 4 * n, 0)
+        self.core.enter(self.layout.at(entry), self.layout.stack, r0=passes, r7=self.layout.data)
+
+    def _go(self, entry: int, end: int, passes: int) -> None:
+        self.enter(entry, passes)
+        pc = self.core.run()
+        if pc != self.layout.at(end):
+            raise StepFailure(self.stopped_at(pc))
+
+    def stopped_at(self, pc: int) -> str:
+        """Say why the program did not come to its end."""
+        status = {name: self.core.system(register) for name, register in _STATUS}
+        quoted = ", ".join("%s 0x%08x" % pair for pair in status.items())
+        return "the core halted at %s and not at its BKPT (%s)" % (self.layout.name(pc), quoted)
+
+    def _drained(self, options: TraceOptions, plan: Plan, passes: int) -> TracedRun:
+        self.trace.stop()
+        status = self.trace.sink.status()
+        capture = self.trace.drain("self test")
+        sources = tuple(source._replace(images=(self._image,)) for source in capture.sources)
+        capture = capture._replace(sources=sources)
+        try:
+            histories = build(capture, cache=self._cache)
+            found: List[SourceStream] = [one for one in streams(capture) if not one.is_data]
+        except CaptureError as error:
+            raise StepFailure(str(error)) from None
+        history = next(iter(histories.values()), None)
+        return TracedRun(options, plan, passes, status, capture, found[0] if found else None, history)
+
+
+_STATUS = (("CFSR", cortex_m.CFSR), ("HFSR", cortex_m.HFSR), ("DFSR", cortex_m.DFSR))

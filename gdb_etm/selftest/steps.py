@@ -1,0 +1,118 @@
+"""The steps of a self test, in their order."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Callable, Iterable, Iterator, List, NamedTuple
+
+from gdb_etm.errors import AccessError, EtmError, UnsupportedError
+from gdb_etm.selftest import basic, buffers, features, resources
+from gdb_etm.selftest.findings import StepFinding, StepOutcome, StepSkipped
+from gdb_etm.selftest.rig import Rig
+from gdb_etm.traceunit.options import DataTrace
+
+# How long it may all take, in seconds.
+LIMIT = 10.0
+
+
+class PlannedStep(NamedTuple):
+    """One step."""
+
+    subject: str
+    # Gives the proof; raises what went wrong.
+    run: Callable[[], str]
+    # Whether nothing after it can be judged when it fails.
+    is_basis: bool = False
+
+
+def findings(rig: Rig, clock: Callable[[], float] = time.monotonic) -> Iterator[StepFinding]:
+    """Make the steps one after the other.
+
+    :param clock: In seconds; after :data:`LIMIT` no other step begins.
+    :raises AccessError: The connection is lost.
+    """
+    end = clock() + LIMIT
+    for step in _steps(rig):
+        if clock() >= end:
+            yield StepFinding(step.subject, StepOutcome.SKIPPED, "and what follows: %d seconds are over" % LIMIT)
+            return
+        finding = _made(step)
+        yield finding
+        if step.is_basis and finding.outcome is StepOutcome.FAILED:
+            yield StepFinding(
+                "what follows", StepOutcome.SKIPPED, "it rests on the step that failed: %s" % step.subject
+            )
+            return
+
+
+def _made(step: PlannedStep) -> StepFinding:
+    try:
+        return StepFinding(step.subject, StepOutcome.OK, step.run())
+    except (StepSkipped, UnsupportedError) as error:
+        return StepFinding(step.subject, StepOutcome.SKIPPED, str(error))
+    except AccessError as error:
+        if error.kind == "lost":
+            raise
+        return StepFinding(step.subject, StepOutcome.FAILED, str(error))
+    except EtmError as error:
+        return StepFinding(step.subject, StepOutcome.FAILED, str(error))
+
+
+def _steps(rig: Rig) -> Iterator[PlannedStep]:
+    yield PlannedStep("RAM", partial(basic.ram, rig), True)
+    yield PlannedStep("core", partial(basic.core, rig), True)
+    yield PlannedStep("unit registers", partial(basic.unit_registers, rig))
+    yield PlannedStep("buffer memory", partial(basic.buffer_memory, rig))
+    yield PlannedStep("instructions", partial(basic.instructions, rig), True)
+    yield PlannedStep("exception", partial(basic.exception, rig))
+    yield PlannedStep("long trace", partial(buffers.long_trace, rig))
+    yield PlannedStep("buffer wraps", partial(buffers.wrap, rig))
+    yield PlannedStep("synchronisation", partial(buffers.synchronisation, rig))
+    yield PlannedStep("return stack", partial(features.return_stack, rig))
+    yield PlannedStep("branch broadcast", partial(features.branch_broadcast, rig))
+    yield PlannedStep("conditions", partial(features.conditions, rig))
+    yield PlannedStep("cycle counts", partial(features.cycle_counts, rig))
+    yield PlannedStep("timestamps", partial(features.timestamps, rig))
+    yield PlannedStep("stalling", partial(features.stall, rig))
+    yield PlannedStep("context ID", partial(features.context, rig))
+    for kind in (DataTrace.ADDRESSES, DataTrace.VALUES, DataTrace.BOTH):
+        yield PlannedStep("data: %s" % kind.value, partial(features.data, rig, kind))
+    yield from _of_resources(rig)
+    yield PlannedStep("stop on trigger", partial(buffers.trigger, rig))
+
+
+def _of_resources(rig: Rig) -> Iterator[PlannedStep]:
+    for kind, subject in (("range", "address range"), ("start", "start address")):
+        numbers = resources.comparators(rig, kind)
+        for number in numbers:
+            name = resources.comparator_name(rig, kind, number)
+            yield PlannedStep("%s, %s" % (subject, name), partial(resources.comparator, rig, kind, number))
+        if not numbers:
+            yield PlannedStep(subject, partial(resources.check_kind, rig, kind))
+    yield from _numbered("event", partial(resources.events, rig), resources.event, rig)
+    # A unit without comparators of its own has shown these by its start addresses.
+    has_own = rig.trace.unit.protocol == "etmv4" and rig.trace.unit.capabilities.field("TRCIDR4.NUMACPAIRS")
+    for number in sorted(basic.dwt_comparators(rig).free) if has_own else ():
+        yield PlannedStep("PE comparator input %d" % number, partial(resources.watch_input, rig, number))
+    yield from _numbered("counter", partial(resources.counters, rig), resources.counter, rig)
+    yield PlannedStep("sequencer", partial(resources.sequencer, rig))
+    yield from _numbered("single-shot control", partial(resources.single_shots, rig), resources.single_shot, rig)
+    yield PlannedStep("external input", partial(resources.external_input, rig))
+
+
+def _numbered(
+    noun: str, there: Callable[[], Iterable[int]], run: Callable[[Rig, int], str], rig: Rig
+) -> Iterator[PlannedStep]:
+    # A step for each one that there is, or one that says why there is none.
+    try:
+        numbers: List[int] = list(there())
+    except UnsupportedError as error:
+        yield PlannedStep(noun, partial(_refused, error))
+        return
+    for number in numbers:
+        yield PlannedStep("%s %d" % (noun, number), partial(run, rig, number))
+
+
+def _refused(error: UnsupportedError) -> str:
+    raise error
