@@ -156,8 +156,10 @@ def buffer_memory(rig: Rig) -> str:
                 )
         _pointer(rig, "RRP", (place + 4 * unit) % size)
     for name in ("RWP", "RRP"):
-        registers.write(page.by_name[name], 0)
-        _pointer(rig, name, 0)
+        # Each bit above those of a frame, and none in the end.
+        for place in [1 << bit for bit in range((4 * unit).bit_length(), (size - 1).bit_length())] + [0]:
+            registers.write(page.by_name[name], place)
+            _pointer(rig, name, place)
     return "its first and last words keep patterns; RWP and RRP count and wrap at %d bytes" % sink.size
 
 
@@ -189,6 +191,7 @@ def plain(rig: Rig) -> TraceOptions:
 
 
 def _check_short(run: TracedRun) -> None:
+    run.decoded()
     if run.sink.wrapped:
         raise StepFailure("STS.Full is 1 after %d bytes of trace: the buffer has not wrapped" % run.size)
     size = len(run.capture.buffer)

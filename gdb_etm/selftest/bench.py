@@ -49,13 +49,19 @@ class SelfTestBench:
             raise CaptureError("this core has not all of T32 (CPUID.ARCHITECTURE): the self test's program needs it")
         if not self._core.is_halted:
             raise CaptureError("the core runs; halt it first (Ctrl-C)")
+        try:
+            self._check_state()
+            self._base = self._place(places)
+        finally:
+            self._core.put_word_back()
+
+    def _check_state(self) -> None:
         pc = self._core.read(PC)
         # A chip with blank flash shows the same PC after a reset, but runs no handler.
         if pc & ~1 in _LOCKUP and self._core.exception:
             raise CaptureError(
                 'the core is in lockup (PC 0x%08x), which cannot be put back: "monitor reset halt" first' % pc
             )
-        self._base = self._place(places)
 
     def findings(self, clock: Callable[[], float] = time.monotonic) -> Iterator[StepFinding]:
         """Make all steps, put everything back, and say so; :meth:`check` comes first.

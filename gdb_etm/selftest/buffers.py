@@ -112,6 +112,8 @@ def trigger(rig: Rig) -> str:
         raise StepSkipped("an ETB does not hear of a trigger on the trace bus")
     if not run.sink.triggered:
         raise StepFailure("STS.Triggered is 0 after %d triggers" % (3 * passes))
+    if run.sink.wrapped:
+        raise StepFailure("STS.Full is 1: the buffer did not stop after the trigger")
     path = rig.layout.path(passes)
     number = check_begin(run.executed, path, rig.layout)
     size = len(run.capture.buffer)

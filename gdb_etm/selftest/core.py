@@ -24,6 +24,7 @@ _IPSR = 0x1FF
 # CPUID.ARCHITECTURE with the Main Extension, and of Armv7-M.
 _MAINLINE = 0xF
 _WORD = 0xFFFFFFFF
+_RESTORED = (cortex_m.DEMCR, cortex_m.VTOR, cortex_m.MPU_CTRL, cortex_m.SHCSR)
 # What a fault of ours would leave behind: each bit is cleared by writing a one.
 _STICKY = (cortex_m.CFSR, cortex_m.HFSR, cortex_m.DFSR)
 # Vector catch: a fault halts the core before its handler runs.
@@ -55,6 +56,8 @@ class HaltedCore:
     def __init__(self, port: AccessPort, deadline: Deadline = Deadline()) -> None:
         self.port = port
         self._deadline = deadline
+        # Software may have left a word there for a debugger; each access to a core register replaces it.
+        self._word = self.system(cortex_m.DCRDR)
         identity = self.system(cortex_m.CPUID)
         # Whether it runs all of T32.
         self.is_mainline = cortex_m.CPUID.get(identity, "ARCHITECTURE") == _MAINLINE
@@ -108,7 +111,7 @@ class HaltedCore:
         :raises AccessError: The core does not answer.
         """
         dhcsr = self.system(cortex_m.DHCSR)
-        words = {cortex_m.SCS_BASE + each.offset: self.system(each) for each in self._restored()}
+        words = {cortex_m.SCS_BASE + each.offset: self.system(each) for each in _RESTORED}
         sticky = {cortex_m.SCS_BASE + each.offset: self.system(each) for each in _STICKY}
         return BorrowedState({number: self.read(number) for number in self._numbers(dhcsr)}, words, sticky, dhcsr)
 
@@ -130,21 +133,18 @@ class HaltedCore:
         :returns: What is not as it was, one line each.
         :raises AccessError: The core does not answer.
         """
-        dcrdr = cortex_m.SCS_BASE + cortex_m.DCRDR.offset
         for address, value in state.words.items():
-            if address != dcrdr and self.port.read32(address) != value:
+            if self.port.read32(address) != value:
                 self.port.write32(address, value)
         for number, value in state.registers.items():
             self.write(number, value)
-        for address, before in state.sticky.items():
-            self.port.write32(address, self.port.read32(address) & ~before)
         wrong = [
             "core register %d was 0x%08x and is 0x%08x" % (number, value, found)
             for number, value in state.registers.items()
             for found in (self.read(number),)
             if found != value
         ]
-        self.port.write32(dcrdr, state.words[dcrdr])
+        self.put_word_back()
         wrong += [
             "0x%08x was 0x%08x and is 0x%08x" % (address, value, found)
             for address, value in state.words.items()
@@ -152,10 +152,13 @@ class HaltedCore:
             if found != value
         ]
         self._control(C_HALT=1, C_MASKINTS=cortex_m.DHCSR.get(state.dhcsr, "C_MASKINTS"))
+        for address, before in state.sticky.items():
+            self.port.write32(address, self.port.read32(address) & ~before)
         return wrong
 
-    def _restored(self) -> Iterator[Register]:
-        yield from (cortex_m.DEMCR, cortex_m.VTOR, cortex_m.MPU_CTRL, cortex_m.SHCSR, cortex_m.DCRDR)
+    def put_word_back(self) -> None:
+        """Put DCRDR back as it was found."""
+        self.set_system(cortex_m.DCRDR, self._word)
 
     def _numbers(self, dhcsr: int) -> Iterator[int]:
         yield from range(_CALLEE_SAVED)

@@ -14,7 +14,7 @@ from gdb_etm.protocols.elements import TraceEvent
 from gdb_etm.registers import etmv3, etmv4
 from gdb_etm.registers.page import Register
 from gdb_etm.selftest.basic import dwt_comparators, plain
-from gdb_etm.selftest.compare import check_end, check_gaps
+from gdb_etm.selftest.compare import TracedPath, check_end, check_gaps
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
 from gdb_etm.selftest.program import CHOOSE, FUNCTIONS, LEAF, SUM, TABLE
 from gdb_etm.selftest.rig import Rig, TracedRun
@@ -97,9 +97,7 @@ def _check_range(rig: Rig, run: TracedRun, number: int) -> str:
     where = _wanted(rig, "range", number)
     path = rig.layout.path(1)
     inside = [address for address in path if where.first <= address <= where.last]
-    if run.history is None:
-        raise StepFailure("it never matches: nothing of %s is in the trace (%s)" % (where, _registers(run)))
-    found = run.executed
+    found = TracedPath([], [], []) if run.history is None else run.executed
     check_gaps(found, filtered=True)
     got = [address for address in found.addresses if where.first <= address <= where.last]
     beside = len(found.addresses) - len(got)
@@ -107,6 +105,8 @@ def _check_range(rig: Rig, run: TracedRun, number: int) -> str:
         raise StepFailure(
             "it matches elsewhere too: %s beside %s (%s)" % (plural(beside, "instruction"), where, _registers(run))
         )
+    if not got:
+        raise StepFailure("it never matches: nothing of %s is in the trace (%s)" % (where, _registers(run)))
     if got != inside:
         raise StepFailure(
             "%d of the %s in %s are in the trace (%s)"

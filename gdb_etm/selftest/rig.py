@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.coresight.poll import Deadline
@@ -101,7 +101,13 @@ class Rig:
 
         :raises StepFailure: A word does not keep what was written.
         """
-        words = memoryview(self.layout.image()).cast("I")
+        words = memoryview(self.layout.image()).cast("I").tolist()
+        # The other way round first, so that each bit is once 0 and once 1.
+        self._write([word ^ 0xFFFFFFFF for word in words])
+        self._write(words)
+        self.core.forget_code()
+
+    def _write(self, words: Sequence[int]) -> None:
         for n, word in enumerate(words):
             self.core.port.write32(self.layout.base + 4 * n, word)
         for n, (found, word) in enumerate(zip(self.core.port.read_block(self.layout.base, len(words)), words)):
@@ -109,7 +115,6 @@ class Rig:
                 raise StepFailure(
                     "RAM at 0x%08x was written 0x%08x and reads 0x%08x" % (self.layout.base + 4 * n, word, found)
                 )
-        self.core.forget_code()
 
     def run(self, options: TraceOptions, passes: int = 1, before_run: Optional[Callable[[], None]] = None) -> TracedRun:
         """Trace the program.

@@ -13,6 +13,8 @@ from gdb_etm.session.session import DebugSession
 if TYPE_CHECKING:
     from gdb_etm.session.connection import TargetConnection
     from gdb_etm.traceunit.doctor.findings import DoctorFinding
+    from gdb_etm.traceunit.options import TraceOptions
+    from gdb_etm.traceunit.session import TraceSession
 
 
 def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepFinding]:
@@ -27,7 +29,7 @@ def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepF
     :raises CaptureError: The core's state or its RAM could not be put back; nothing was changed.
     :raises AccessError: The connection is lost.
     """
-    from gdb_etm.selftest.bench import SelfTestBench, taken_anew
+    from gdb_etm.selftest.bench import SelfTestBench
 
     connection = session.connected()
     _check(session, connection)
@@ -44,19 +46,34 @@ def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepF
         connection.halt_trace()
     try:
         yield from bench.findings()
+    except BaseException:
+        with suppress(EtmError):
+            _give_back(session, connection, trace, options if was_tracing else None)
+        raise
+    try:
+        _give_back(session, connection, trace, options if was_tracing else None)
+    except EtmError as error:
+        yield StepFinding("trace hardware", StepOutcome.FAILED, "taken anew: %s" % error)
+
+
+def _give_back(
+    session: DebugSession, connection: TargetConnection, trace: TraceSession, options: Optional[TraceOptions]
+) -> None:
+    # Registers as they were found; then ours again, and tracing as before.
+    from gdb_etm.selftest.bench import taken_anew
+
+    connection.trace = None
+    try:
+        connection.trace = taken_anew(trace)
+    except EtmError as error:
+        connection.failure = error
+        raise
     finally:
-        connection.trace = None
-        try:
-            connection.trace = taken_anew(trace)
-        except EtmError as error:
-            connection.failure = error
-            raise
-        finally:
-            connection.leave_restoration()
-            session.debugger.refresh()
-        if was_tracing and options is not None:
-            connection.start(options)
-            session.on_trace_start()
+        connection.leave_restoration()
+        session.debugger.refresh()
+    if options is not None:
+        connection.start(options)
+        session.on_trace_start()
 
 
 def look_closer(connection: TargetConnection) -> List[DoctorFinding]:

@@ -1,0 +1,132 @@
+"""The self test on boards without a defect: it passes, and leaves no mark (real pyOCD, without GDB)."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Dict, List
+
+import pytest
+
+from gdb_etm.errors import CaptureError, CommandError
+from gdb_etm.selftest import steps
+from gdb_etm.selftest.bench import SelfTestBench
+from gdb_etm.selftest.findings import StepFinding, StepOutcome
+from gdb_etm.session.selftesting import selftest
+from tests.selftest.harness import BoardAtHand, board_at_hand
+
+_BOARDS: Dict[str, Dict[str, Any]] = {
+    "m33": {},
+    "m7": {},
+    "m4": {},
+    "m33 full": {"resources": "full"},
+    "m7 full": {"resources": "full", "etb_size": 8192},
+    "m7 deep": {"speculation": 40},
+    "m4 data": {"data_trace": 1},
+}
+
+
+def _failed(found: List[StepFinding]) -> List[StepFinding]:
+    return [one for one in found if one.outcome is StepOutcome.FAILED]
+
+
+@pytest.mark.parametrize("name", _BOARDS)
+def test_passes(name: str) -> None:
+    with board_at_hand(name.split()[0], **_BOARDS[name]) as hand:
+        found = hand.findings()
+    assert not _failed(found)
+    subjects = [one.subject for one in found if one.outcome is StepOutcome.OK]
+    assert subjects[:5] == ["RAM", "core", "unit registers", "buffer memory", "instructions"]
+    assert len(subjects) >= 20 and subjects[-1] == "put back"
+    # What is left out says which field says so, or what is missing here.
+    for one in found:
+        assert one.outcome is not StepOutcome.SKIPPED or one.proof.count("(") or "here" in one.proof, one
+
+
+def _everything(hand: BoardAtHand) -> Dict[str, Any]:
+    machine: Any = hand.board.machine
+    unit: Any = hand.board.unit
+    engine = machine.core.engine
+    return {
+        "ram": bytes(machine.bus.ram),
+        "core": [hand.session.connected().trace is not None, engine.pc, engine.xpsr, engine.registers.now()],
+        "unit": {offset: value for offset, value in unit._values.items()},
+        "dwt": [(each.address, each.read(4), each.read(8)) for each in machine.dwt.comparators],
+        "scs": [
+            machine.bus.read(0xE000E000 + offset, 4) for offset in (0xD08, 0xD24, 0xD28, 0xD2C, 0xD30, 0xDFC, 0xDF8)
+        ],
+        "mask": machine.core.interrupts_masked,
+    }
+
+
+@pytest.mark.parametrize("name", ["m33 full", "m7", "m4 data"])
+def test_leaves_no_mark(name: str) -> None:
+    """Memory, core, unit and DWT are as before, though a debugger had set some of them."""
+    with board_at_hand(name.split()[0], **_BOARDS[name]) as hand:
+        machine: Any = hand.board.machine
+        machine.bus.ram[:4096] = bytes(n * 7 & 0xFF for n in range(4096))
+        hand.port.write32(0xE000EDF8, 0x12345678)
+        before = _everything(hand)
+        assert not _failed(hand.findings())
+        after = _everything(hand)
+        assert {key: after[key] for key in before if before[key] != after[key]} == {}
+
+
+def test_goes_on_tracing() -> None:
+    """A trace that was on before is on again, and its plan is the user's."""
+    from gdb_etm.traceunit.options import TraceOptions
+
+    with board_at_hand("m33") as hand:
+        connection = hand.session.connected()
+        connection.start(TraceOptions(branch_broadcast=True))
+        assert not _failed(hand.findings())
+        trace = connection.session()
+        assert connection.is_tracing and trace.options == TraceOptions(branch_broadcast=True)
+        assert trace.status().unit.enabled
+
+
+def test_refusals() -> None:
+    with board_at_hand("m33") as hand:
+        trace = hand.session.connected().session()
+        with pytest.raises(CaptureError, match="no RAM is known .0x40000000 holds no code.: type .etm selftest --ram"):
+            list(selftest(hand.session, 0x40000000))
+        with pytest.raises(CaptureError, match="0x00000080 is no RAM|0x10000000 is no RAM"):
+            list(selftest(hand.session, 0x10000000))
+        # Nothing was touched: the same session still has the hardware.
+        assert hand.session.connected().trace is trace
+        hand.session.connected().has_core = False
+        with pytest.raises(CommandError, match="--dap-only"):
+            list(selftest(hand.session))
+
+
+def test_running_core() -> None:
+    with board_at_hand("m33") as hand:
+        # A branch to itself, so that it runs for ever.
+        hand.port.write32(0x20000000, 0xE7FEE7FE)
+        bench = SelfTestBench(hand.port, hand.session.connected().session())
+        bench._core.enter(0x20000000, 0x20001000)
+        hand.port.write32(0xE000EDF0, 0xA05F0001)
+        with pytest.raises(CaptureError, match="the core runs; halt it first"):
+            bench.check()
+        hand.port.write32(0xE000EDF0, 0xA05F0003)
+
+
+def test_limit() -> None:
+    """After ten seconds no other step begins; what is borrowed comes back all the same."""
+    with board_at_hand("m33") as hand:
+        bench = SelfTestBench(hand.port, hand.session.connected().session())
+        bench.check()
+        seconds = count()
+        found = list(bench.findings(lambda: float(2 * next(seconds))))
+    assert [one.outcome for one in found[-2:]] == [StepOutcome.SKIPPED, StepOutcome.OK]
+    assert found[-2].proof == "and what follows: 10 seconds are over" and found[-1].subject == "put back"
+    assert len(found) < 8 and steps.LIMIT == 10
+
+
+def test_interrupted() -> None:
+    """Whoever stops listening gets the target back as well."""
+    with board_at_hand("m33") as hand:
+        before = _everything(hand)
+        running = selftest(hand.session)
+        assert [next(running).subject for _ in range(3)] == ["RAM", "core", "unit registers"]
+        running.close()
+        assert _everything(hand) == before
