@@ -65,10 +65,8 @@ def wrap(rig: Rig) -> str:
     share = number / len(rig.layout.path(passes))
     if share < 0.1:
         raise StepFailure("only %s of the newest trace can be decoded" % plural(number, "instruction"))
-    return "the last %s of %d, in %d bytes" % (
-        plural(number, "instruction"),
-        len(rig.layout.path(passes)),
-        len(run.capture.buffer),
+    return "the last {:,} of {}, in {:,} bytes".format(
+        number, plural(len(rig.layout.path(passes)), "instruction"), len(run.capture.buffer)
     )
 
 

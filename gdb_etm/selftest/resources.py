@@ -63,7 +63,10 @@ def comparator_name(rig: Rig, kind: str, number: int) -> str:
     wanted = _wanted(rig, kind, number)
     plan, _ = rig.trace.plan_start(_options(rig, kind, number))
     names = [taken.name for taken in plan.taken if wanted.first <= taken.where.first <= wanted.last]
-    return " and ".join(names) or "%s %d" % (kind, number)
+    if len(names) > 1:
+        kinds, numbers = zip(*(name.rsplit(" ", 1) for name in names))
+        return "%ss %s" % (kinds[0], ", ".join(numbers))
+    return names[0] if names else "%s %d" % (kind, number)
 
 
 def _options(rig: Rig, kind: str, number: int) -> TraceOptions:

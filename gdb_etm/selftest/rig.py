@@ -63,7 +63,7 @@ class TracedRun(NamedTuple):
     def _nothing(self) -> str:
         size = len(self.capture.buffer)
         if not size:
-            return "the buffer is empty after the run"
+            return "the buffer is empty after the run: what leaves the trace unit does not come to it"
         found = deframe(self.capture.buffer).streams
         words = ", ".join("ID 0x%02x: %d bytes" % (number, len(one.data)) for number, one in sorted(found.items()))
         return "no trace with ID 0x%02x in %d bytes of the buffer (%s)" % (
@@ -177,6 +177,9 @@ class Rig:
         self.trace.stop()
         status = self.trace.sink.status()
         capture = self.trace.drain("self test")
+        if capture.notes and not options.triggers:
+            # Such as that the unit lost its power meanwhile.
+            raise StepFailure(capture.notes[0])
         sources = tuple(source._replace(images=(self._image,)) for source in capture.sources)
         capture = capture._replace(sources=sources)
         try:

@@ -70,7 +70,6 @@ def _give_back(
         raise
     finally:
         connection.leave_restoration()
-        session.debugger.refresh()
     if options is not None:
         connection.start(options)
         session.on_trace_start()
