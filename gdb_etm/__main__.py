@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
 from heapq import merge
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
-# What reads its own arguments, by module and function.  The board is reached by its name, as pyOCD reaches it.
-_PROGRAMS = {
-    "install": ("gdb_etm.offline.install", "main"),
-    "serve": ("gdb_etm.beside.process", "main"),
-    "replay": ("gdb_etm.beside.shell", "main_replay"),
-    "proxy": ("gdb_etm.beside.shell", "main_proxy"),
-    "board": ("gdb_etm.board.openocd", "main"),
-    "selftest": ("gdb_etm.commands.selftest_shell", "main"),
-}
 
 
 def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
@@ -279,6 +270,23 @@ _WORDS = {
 }
 
 
+# Those with arguments of their own: the functions that run them, and help.  The board is reached by its name, as pyOCD
+# reaches it.
+_PROGRAMS = {
+    "install": ("gdb_etm.offline.install", "main", 'make "source gdb_etm" work in GDB; --undo takes it back'),
+    "serve": ("gdb_etm.beside.process", "main", 'serve a probe to GDB and to "etm connect HOST:PORT"'),
+    "replay": ("gdb_etm.beside.shell", "main_replay", "replay a snapshot to GDB, forward and backward"),
+    "proxy": ("gdb_etm.beside.shell", "main_proxy", "give any GDB server reverse execution"),
+    "board": ("gdb_etm.board.openocd", "main", "give a simulated board power, and its JTAG pins to OpenOCD"),
+    "selftest": (
+        "gdb_etm.commands.selftest_shell",
+        "main",
+        "test trace unit and buffer of a board, without a firmware",
+    ),
+    "replay-bundle": ("gdb_etm.bundle.shell", "main", "repeat what etm doctor --bundle recorded"),
+}
+
+
 def _number(text: str) -> int:
     try:
         value = int(text, 0)
@@ -298,12 +306,8 @@ def _parser() -> argparse.ArgumentParser:
         _add_listing(commands.add_parser(name, help=listing.summary, description=listing.summary), name, listing)
     for name, about in (("coverage", "say what was seen to run"), ("profile", "say what the functions cost")):
         commands.add_parser(name, add_help=False, help=about + "; of one snapshot or many, merged")
-    commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
-    commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
-    commands.add_parser("selftest", add_help=False, help="test trace unit and buffer of a board, without a firmware")
-    commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
-    commands.add_parser("board", add_help=False, help="give a simulated board power, and its JTAG pins to OpenOCD")
-    commands.add_parser("proxy", add_help=False, help="give any GDB server reverse execution")
+    for name, (_, _, about) in _PROGRAMS.items():
+        commands.add_parser(name, add_help=False, help=about)
     about = "print a page of the guide, or the list of its pages"
     guide = commands.add_parser("guide", help=about, description=about)
     guide.add_argument("page", nargs="?", default="", metavar="PAGE", help="such as filters")
@@ -376,9 +380,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] and words[0] in _PROGRAMS:
-        module, function = _PROGRAMS[words[0]]
-        return int(getattr(importlib.import_module(module), function)(words[1:]))
+    if words and words[0] in _PROGRAMS:
+        module, name, _ = _PROGRAMS[words[0]]
+        run: Callable[[Sequence[str]], int] = getattr(import_module(module), name)
+        return run(words[1:])
     arguments = _arguments(words)
     try:
         _print(_lines(arguments))

@@ -42,6 +42,7 @@ PRINTS = {
     "gdb_etm/access/server.py",
     "gdb_etm/beside/shell.py",
     "gdb_etm/board/openocd.py",
+    "gdb_etm/bundle/shell.py",
     "gdb_etm/commands/selftest_shell.py",
 }
 

@@ -78,6 +78,11 @@ class Client:
         """Return pyOCD's last warnings, oldest first."""
         return [str(line) for line in self.request({"op": "log"}).get("lines", [])]
 
+    def versions(self) -> Dict[str, str]:
+        """Return the versions there: of Python, pyOCD, the probe's firmware."""
+        found = self.request({"op": "versions"}).get("versions", {})
+        return {str(name): str(version) for name, version in found.items()}
+
     def debug_port(self, power_up: bool = False) -> int:
         """Read the debug port's CTRL/STAT register.
 

@@ -1,32 +1,164 @@
-"""Recorder and replayer of accesses through an access port.
+"""Log of every access through the ports of a connection, bounded.
 
-Hardware that was seen once stays a test for ever.
-
-A recording is JSON lines, numbers as hex text: ``{"port": NAME}`` first, then one access a line such as
-``{"op": "read32", "address": "0xe0041fbc", "value": "0x47704a13"}``.
+What is done with the hardware is a step: the accesses of one step stand together, with what was asked for.  The first
+steps are kept whatever happens, since nothing is understood without them.  Of those that may be repeated the oldest are
+dropped when the log is full.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any, Dict, Iterable, List, TextIO
+from array import array
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, TypeVar, Union, cast
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.wire import error_from, error_message
-from gdb_etm.errors import AccessError
+from gdb_etm.errors import AccessError, EtmError
+
+# About how many bytes of memory a log takes, and one step of it.
+MOST_BYTES, MOST_OF_STEP = 1 << 23, 1 << 22
+_OF_ACCESS, _OF_WORD = 200, 4
+
+# The operations of a port; and what is no register of a port, but of the debug port.
+READ, WRITE, BLOCK, FIFO, DEBUG_PORT = "read32", "write32", "read_block", "read_fifo", "debug_port"
+# The step of accesses that nobody named.
+OTHER = ""
+# The steps that are done again and again; the others are kept.
+_DROPPED = (OTHER, "drain", "doctor", "selftest")
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class PortAccess(NamedTuple):
+    """One access, and what came of it."""
+
+    operation: str
+    # The number of the port in the log.
+    port: int
+    address: int
+    # What was read or written; of several words all of them.
+    value: Union[int, Sequence[int], None]
+    # How many words were asked for.
+    words: int = 1
+    # Why it failed.
+    error: Optional[AccessError] = None
+
+
+class RecordedStep:
+    """What was done with the hardware, and its accesses.
+
+    :param name: Such as ``"start"``; :data:`OTHER` for what nobody named.
+    :param asked: What was asked for.
+    """
+
+    def __init__(self, name: str, asked: Sequence[Any] = ()) -> None:
+        self.name = name
+        self.asked = asked
+        self.accesses: List[PortAccess] = []
+        # Why it failed; None where it did not.
+        self.error: Optional[str] = None
+        # Whether there were more accesses than are kept.
+        self.is_cut = False
+        # Bytes of memory, about.
+        self.size = 0
+
+    def add(self, access: PortAccess) -> None:
+        """Keep an access, if there is room."""
+        self.size += _OF_ACCESS + _OF_WORD * access.words
+        if self.size > MOST_OF_STEP:
+            self.is_cut = True
+        else:
+            self.accesses.append(access)
+
+
+class AccessLog:
+    """The steps of a connection, oldest first.
+
+    :param most: Bytes of memory that it may take, about.
+    """
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = most
+        self._is_named = False
+        self.steps: List[RecordedStep] = []
+        # How many steps were dropped.
+        self.dropped = 0
+        # The names of the ports by their numbers.
+        self.ports: List[str] = []
+
+    def port(self, port: AccessPort) -> RecordingPort:
+        """Make the port that does what another does, and records it."""
+        self.ports.append(port.name)
+        return RecordingPort(port, self, len(self.ports) - 1)
+
+    @contextmanager
+    def step(self, name: str, asked: Sequence[Any] = ()) -> Iterator[None]:
+        """Name what is done meanwhile.
+
+        A step in a step is part of it.
+        """
+        if self._is_named:
+            yield
+            return
+        self._is_named = True
+        step = RecordedStep(name, asked)
+        self._begin(step)
+        try:
+            yield
+        except EtmError as error:
+            step.error = str(error)
+            raise
+        finally:
+            self._is_named = False
+
+    def add(self, access: PortAccess) -> None:
+        """Keep an access."""
+        if not self.steps or (not self._is_named and self.steps[-1].name != OTHER):
+            self._begin(RecordedStep(OTHER))
+        self.steps[-1].add(access)
+
+    def _begin(self, step: RecordedStep) -> None:
+        size = sum(min(each.size, MOST_OF_STEP) for each in self.steps)
+        for old in [each for each in self.steps if each.name in _DROPPED]:
+            if size <= self._most - MOST_OF_STEP // 4:
+                break
+            size -= min(old.size, MOST_OF_STEP)
+            self.steps.remove(old)
+            self.dropped += 1
+        self.steps.append(step)
+
+
+def recorded(name: str, asked: slice = slice(0, 0)) -> Callable[[_F], _F]:
+    """Make a method of what has a ``log`` a step of it.
+
+    :param asked: Which of its arguments by position are kept.
+    """
+
+    def decorate(method: _F) -> _F:
+        @wraps(method)
+        def step(self: Any, *arguments: Any, **named: Any) -> Any:
+            with self.log.step(name, arguments[asked]):
+                return method(self, *arguments, **named)
+
+        return cast(_F, step)
+
+    return decorate
 
 
 class RecordingPort:
     """An access port that writes down every access of another.
 
     :param port: The port that does the accesses.
-    :param file: Where the recording goes, a line at a time.
+    :param log: Where they are kept.
+    :param number: The port's in the log.
     """
 
-    def __init__(self, port: AccessPort, file: TextIO) -> None:
+    def __init__(self, port: AccessPort, log: AccessLog, number: int) -> None:
         self._port = port
-        self._file = file
-        self._write({"port": port.name})
+        self._log = log
+        self._number = number
+        # The ``id`` of a port of the process beside GDB; None of any other.
+        self.ap: Optional[int] = getattr(port, "ap", None)
 
     @property
     def name(self) -> str:
@@ -35,99 +167,36 @@ class RecordingPort:
 
     def read32(self, address: int) -> int:
         """Read one word."""
-        access = {"op": "read32", "address": hex(address)}
         try:
             value = self._port.read32(address)
         except AccessError as error:
-            self._write(dict(access, error=error_message(error)))
+            self._log.add(PortAccess(READ, self._number, address, None, 1, error))
             raise
-        self._write(dict(access, value=hex(value)))
+        self._log.add(PortAccess(READ, self._number, address, value))
         return value
 
     def write32(self, address: int, value: int) -> None:
         """Write one word."""
-        access = {"op": "write32", "address": hex(address), "value": hex(value)}
         try:
             self._port.write32(address, value)
         except AccessError as error:
-            self._write(dict(access, error=error_message(error)))
+            self._log.add(PortAccess(WRITE, self._number, address, value, 1, error))
             raise
-        self._write(access)
+        self._log.add(PortAccess(WRITE, self._number, address, value))
 
     def read_block(self, address: int, words: int) -> List[int]:
         """Read consecutive words."""
-        return self._read_many("read_block", address, words)
+        return self._read_many(BLOCK, self._port.read_block, address, words)
 
     def read_fifo(self, address: int, words: int) -> List[int]:
         """Read the same word many times."""
-        return self._read_many("read_fifo", address, words)
+        return self._read_many(FIFO, self._port.read_fifo, address, words)
 
-    def _read_many(self, operation: str, address: int, words: int) -> List[int]:
-        access = {"op": operation, "address": hex(address), "words": words}
-        read = self._port.read_block if operation == "read_block" else self._port.read_fifo
+    def _read_many(self, operation: str, read: Callable[[int, int], List[int]], address: int, words: int) -> List[int]:
         try:
             values = read(address, words)
         except AccessError as error:
-            self._write(dict(access, error=error_message(error)))
+            self._log.add(PortAccess(operation, self._number, address, None, words, error))
             raise
-        self._write(dict(access, values=[hex(value) for value in values]))
+        self._log.add(PortAccess(operation, self._number, address, array("I", values), words))
         return values
-
-    def _write(self, access: Dict[str, Any]) -> None:
-        self._file.write(json.dumps(access) + "\n")
-
-
-class Replayer:
-    """Access port that answers from a recording.
-
-    The accesses must be the same, in the same order.
-
-    :param lines: A recording, such as an open file.
-    """
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._accesses: List[Dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
-        self._next = 1
-
-    @property
-    def name(self) -> str:
-        """The recorded port's name."""
-        return str(self._accesses[0]["port"])
-
-    @property
-    def finished(self) -> bool:
-        """Whether every recorded access has been made."""
-        return self._next == len(self._accesses)
-
-    def read32(self, address: int) -> int:
-        """Read one word."""
-        return int(self._take({"op": "read32", "address": hex(address)})["value"], 16)
-
-    def write32(self, address: int, value: int) -> None:
-        """Write one word, which must be the one recorded."""
-        self._take({"op": "write32", "address": hex(address), "value": hex(value)})
-
-    def read_block(self, address: int, words: int) -> List[int]:
-        """Read consecutive words."""
-        access = self._take({"op": "read_block", "address": hex(address), "words": words})
-        return [int(value, 16) for value in access["values"]]
-
-    def read_fifo(self, address: int, words: int) -> List[int]:
-        """Read the same word many times."""
-        access = self._take({"op": "read_fifo", "address": hex(address), "words": words})
-        return [int(value, 16) for value in access["values"]]
-
-    def _take(self, made: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the next recorded access, which must be the one made.
-
-        :raises AssertionError: The recording says otherwise.
-        """
-        if self.finished:
-            raise AssertionError("after the end of the recording: %s" % json.dumps(made))
-        recorded = self._accesses[self._next]
-        self._next += 1
-        if {name: recorded.get(name) for name in made} != made:
-            raise AssertionError("line %d: recorded %s, made %s" % (self._next, json.dumps(recorded), json.dumps(made)))
-        if "error" in recorded:
-            raise error_from(recorded["error"])
-        return recorded

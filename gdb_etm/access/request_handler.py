@@ -7,6 +7,7 @@ from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional,
 
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.port import AccessPort
+from gdb_etm.access.versions import versions_of
 from gdb_etm.access.wire import (
     MAX_AT_END,
     MAX_WORDS,
@@ -118,6 +119,7 @@ class RequestHandler:
             "status": self._status,
             "debug_port": self._debug_port,
             "log": self._lines,
+            "versions": self._versions,
             "run": self._run,
             "halt": self._halt,
             "reset": self._reset,
@@ -204,6 +206,9 @@ class RequestHandler:
 
     def _lines(self, request: Message) -> Message:
         return {"lines": self._log.lines()}
+
+    def _versions(self, request: Message) -> Message:
+        return {"versions": versions_of(self._session.probe)}
 
     @property
     def _core(self) -> Control:

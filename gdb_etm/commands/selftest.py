@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Iterator, List
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.doctor import Doctor, verdict_lines
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
+from gdb_etm.session.doctor import Doctor
 from gdb_etm.session.numbers import count
 from gdb_etm.session.selftesting import look_closer, selftest
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import plural
+from gdb_etm.views.verdict import verdict_lines
 
 RAM = Argument("--ram", count, "RAM that holds code; default: below the stack", "ADDRESS")
 # Columns of a subject; a longer one moves its proof on.

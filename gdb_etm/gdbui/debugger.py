@@ -117,6 +117,10 @@ class GdbDebugger:
         except gdb.error:
             return None
 
+    def version(self) -> str:
+        """Name GDB and its version."""
+        return "GDB %s" % gdb.VERSION
+
     def program_files(self) -> List[str]:
         """List the files that GDB has symbols of, without separate debug files."""
         files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]

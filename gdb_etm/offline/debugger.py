@@ -81,6 +81,10 @@ class OfflineDebugger:
         """Give None: expressions are GDB's."""
         return None
 
+    def version(self) -> str:
+        """Name nothing: there is no debugger."""
+        return "none"
+
     def program_files(self) -> List[str]:
         """List the ELF files."""
         return list(self._paths)

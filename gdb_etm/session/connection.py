@@ -6,21 +6,21 @@ import struct
 from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client
+from gdb_etm.access.recording import DEBUG_PORT, AccessLog, PortAccess, recorded
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import Core, MemoryImage, RawCapture
-from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.special import SpecialRegisters
-from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path, trace_buffers
+from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath
 from gdb_etm.coresight.vendor import Vendor, Word
-from gdb_etm.errors import AccessError, CaptureError, EtmError, TopologyError
+from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.registers import cortex_m
 from gdb_etm.session.captures import with_images
-from gdb_etm.session.description import core_type, info_lines, path_line, start_line, status_lines
+from gdb_etm.session.chip import core_of, part_ids, path_with
+from gdb_etm.session.description import info_lines, path_line, start_line, status_lines
 from gdb_etm.session.messages import HandedOver, capture_messages
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
@@ -55,7 +55,9 @@ class TargetConnection:
         # The debugger's own server, in whose place it has the process; None where it has none.
         self.server: Optional[Tuple[str, int]] = None
         self._core = core
-        self._spaces = spaces
+        # Every access through the ports.
+        self.log = AccessLog()
+        self._spaces = [Space(self.log.port(space.port), space.rom) for space in spaces]
         self._client = client
         # The trace unit and buffer that are ours; None when none are.
         self.trace: Optional[TraceSession] = None
@@ -77,6 +79,7 @@ class TargetConnection:
         # Whether the user wants halts to give captures; after an interruption the hardware may differ.
         self.is_tracing = False
 
+    @recorded("connect", slice(0, 2))
     def find(self, choice: Choice, profile: Optional[Profile] = None) -> None:
         """Find trace unit and buffer and make them ours.
 
@@ -94,7 +97,7 @@ class TargetConnection:
             self.discovery = discover(*self._spaces)
             location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
             self.path = path = path_with(self.profile, self.discovery.components, location, choice)
-            trace = TraceSession(path, self._core or _core_of(path))
+            trace = TraceSession(path, self._core or core_of(path))
             trace.attach()
         except EtmError as error:
             self.failure = error
@@ -107,6 +110,7 @@ class TargetConnection:
         """Try again to make trace unit and buffer ours."""
         self.find(self._choice, self.profile)
 
+    @recorded("vendor enable")
     def enable_vendor(self) -> List[str]:
         """Write what the profile wants written before there is trace.
 
@@ -125,6 +129,7 @@ class TargetConnection:
         """Read what the profile wants written."""
         return [] if self._vendor is None else self._vendor.states()
 
+    @recorded("restart")
     def restart(self) -> None:
         """Repair unit, funnels and buffer, and trace into an empty buffer.
 
@@ -140,7 +145,15 @@ class TargetConnection:
 
         :raises AccessError: It does not answer.
         """
-        return None if self._client is None or self.server is not None else self._client.debug_port()
+        if self._client is None or self.server is not None:
+            return None
+        try:
+            value = self._client.debug_port()
+        except AccessError as error:
+            self.log.add(PortAccess(DEBUG_PORT, 0, 0, None, 1, error))
+            raise
+        self.log.add(PortAccess(DEBUG_PORT, 0, 0, value))
+        return value
 
     def power_up(self) -> None:
         """Ask the debug port for power.
@@ -202,6 +215,7 @@ class TargetConnection:
         words = self._client.port().read_block(first, (address + size - first + 3) // 4)
         return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
 
+    @recorded("core registers")
     def special_registers(self, known: Collection[str]) -> Dict[str, int]:
         """Read special registers that the debugger's server does not give.
 
@@ -226,6 +240,28 @@ class TargetConnection:
         """
         if self._client is not None:
             self._client.check(seconds)
+
+    @property
+    def tables(self) -> List[int]:
+        """The first ROM table of each port."""
+        return [space.rom for space in self._spaces]
+
+    @property
+    def core(self) -> Optional[Core]:
+        """The processor; None where only the trace hardware is reached."""
+        return self._core
+
+    @property
+    def probe(self) -> str:
+        """What reaches the target, without where it listens."""
+        return self.title if self._client is None else self._client.hello.probe
+
+    def versions(self) -> Dict[str, str]:
+        """Give the versions of what reaches the target, as far as it still answers."""
+        try:
+            return {} if self._client is None else self._client.versions()
+        except EtmError:
+            return {} if self._client is None else {"pyOCD": self._client.hello.pyocd}
 
     def greeting(self) -> List[str]:
         """Describe the profile, trace unit and buffer that were found, in lines."""
@@ -256,6 +292,7 @@ class TargetConnection:
         """Describe what the hardware does at the moment, in lines."""
         return list(status_lines(self.session().status()))
 
+    @recorded("start", slice(0, 1))
     def start(self, options: TraceOptions) -> List[str]:
         """Program the unit and trace into an empty buffer."""
         trace = self.session()
@@ -264,6 +301,7 @@ class TargetConnection:
         self.leave_restoration()
         return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
+    @recorded("program", slice(0, 1))
     def program(self, options: TraceOptions) -> None:
         """Program the unit, and leave it and the buffer off.
 
@@ -273,6 +311,7 @@ class TargetConnection:
         self.is_tracing = False
         self.leave_restoration()
 
+    @recorded("drain", slice(1, 2))
     def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer and trace on into an empty one.
 
@@ -294,17 +333,20 @@ class TargetConnection:
         """Forget an interrupted drain: the target has run since."""
         self._held = None
 
+    @recorded("stop", slice(1, 2))
     def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer and trace no more."""
         capture = self.session().drain(name, progress)
         self.is_tracing = False
         return with_images(capture, images)
 
+    @recorded("halt")
     def halt_trace(self) -> None:
         """Trace no more; what is in the buffer is of no interest."""
         self.session().stop()
         self.is_tracing = False
 
+    @recorded("release")
     def release(self) -> None:
         """Stop tracing and restore the target's trace hardware; the connection stays.
 
@@ -352,46 +394,3 @@ class TargetConnection:
                 if ap is not None:
                     steps.append((int(ap), *step[1:]))
             self._client.at_end(steps)
-
-
-def part_ids(spaces: Sequence[Space]) -> List[PartId]:
-    """Read the chip's part IDs from the ROM tables that answer.
-
-    :raises AccessError: The connection is lost.
-    """
-    found = []
-    for space in spaces:
-        try:
-            identity = read_identity(space.port, space.rom & ~0xFFF)
-        except AccessError as error:
-            if error.kind != "fault":
-                raise
-            continue
-        if identity is not None:
-            found.append(PartId(identity.designer, identity.part))
-    return found
-
-
-def path_with(
-    profile: Optional[Profile], components: Sequence[Component], location: CoreLocation, choice: Choice
-) -> TracePath:
-    """Find the trace path, using a profile's funnels and buffers.
-
-    :raises TopologyError: No trace unit or no buffer is there, or which one to take must be chosen.
-    """
-    if profile is None:
-        return find_path(components, location, choice)
-    if profile.no_buffer and not trace_buffers(components):
-        raise TopologyError("no trace buffer: %s" % profile.no_buffer)
-    path = find_path(components, location, choice)
-    inputs = {**profile.funnel_inputs(path.source.address), **choice.inputs}
-    return find_path(components, location, choice._replace(inputs=inputs))
-
-
-def _core_of(path: TracePath) -> Core:
-    """Identify the processor by the components beside its trace unit."""
-    if path.scs is not None:
-        name = core_type(path.scs.port.read32(path.scs.address + cortex_m.CPUID.offset))
-    else:
-        name = product(path.source) or "Cortex-A"
-    return Core("cpu_0", name, {})

@@ -68,6 +68,9 @@ class Debugger(Protocol):
     def constant(self, expression: str) -> Optional[int]:
         """Evaluate an expression of addresses and sizes; None without meaning."""
 
+    def version(self) -> str:
+        """Name the debugger and its version, such as ``"GDB 13.1"``."""
+
     def program_files(self) -> List[str]:
         """List the ELF files whose code may run on the target."""
 

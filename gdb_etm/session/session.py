@@ -49,8 +49,9 @@ class DebugSession:
         self.settings: Dict[str, str] = {}
         # Called when a setting was changed by other means than the debugger's commands.
         self.on_setting: Callable[[str], None] = lambda name: None
-        # The connection to a target with trace; None without one.
+        # The connection to a target with trace; None without one.  The last one that ended.
         self.connection: Optional[TargetConnection] = None
+        self.gone: Optional[TargetConnection] = None
         # Captures, oldest first.
         self.captures: List[CaptureRecord] = []
         # The capture that packets and a budget are of; the history that is shown ends there.
@@ -200,10 +201,9 @@ class DebugSession:
         self.join(record, unseen, connection.has_core and anchors.was_left_alone)
         anchors.emptied()
         if not self.debugger.is_running():
-            files = self.debugger.program_files()
             handed = (
                 record.capture,
-                files,
+                self.debugger.program_files(),
                 record.anchored,
                 unseen,
                 record.follows_untouched,
@@ -395,6 +395,6 @@ class DebugSession:
         self.background.stop()
         self._leave()
         connection, self.connection = self.connection, None
-        self.joined = None
+        self.gone, self.joined = connection or self.gone, None
         self._undrained, self._unseen, self._due = False, "", None
         return connection

@@ -46,6 +46,14 @@ def write_snapshot(capture: RawCapture, path: str, replace: bool = False) -> Lis
     return put_files(path, files, replace)
 
 
+def snapshot_files(capture: RawCapture) -> Dict[str, bytes]:
+    """Make the files of a snapshot by name, to be kept elsewhere.
+
+    :raises SnapshotError: The format has no way to say what the capture holds.
+    """
+    return _files(capture, _cores(capture, capture.name), "")
+
+
 def _files(
     capture: RawCapture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str
 ) -> Dict[str, bytes]:

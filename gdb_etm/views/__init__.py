@@ -7,5 +7,6 @@
 - ``coverage.py``, ``profile.py``: what was seen to run, and what it cost.
 - ``packets.py``, ``elements.py``: a trace stream.
 - ``captures.py``, ``threads.py``, ``budget.py``, ``filters.py``, ``events.py``, ``registers.py``: what commands list.
+- ``verdict.py``: what the doctor found.
 - ``text.py``: words and columns that several of these share; ``styles.py``: the parts of lines that have a style.
 """

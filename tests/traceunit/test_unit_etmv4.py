@@ -9,11 +9,10 @@ from itertools import count
 
 import pytest
 
-from gdb_etm.access.recording import Replayer
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
-from tests.coresight.transcript import transcript
+from tests.coresight.transcript import Transcript, transcript
 
 BASE = 0x82040000
 UNLOCK = """
@@ -45,7 +44,7 @@ block 004 = 0
 """
 
 
-def attached(text: str) -> Replayer:
+def attached(text: str) -> Transcript:
     port = transcript(BASE, text)
     unit = EtmV4Unit(port, BASE, Deadline(1.0, count(0.0, 0.4).__next__))
     unit.attach()
