@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-from heapq import merge
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -131,31 +130,14 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.history.build import data_trace_id
-    from gdb_etm.protocols.elements import DataGap
-    from gdb_etm.views.elements import element_object, element_text, end_object
+    from gdb_etm.views.elements import element_object, element_rows, element_text, end_object
 
     capture: RawCapture = arguments.capture
     histories = _histories(arguments, capture)
     if arguments.format == "none":
         return
-
-    def of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
-        elements = history.elements()
-        return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
-
-    def conditions_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
-        return ((offset, trace_id, one) for offset, one in history.conditions())
-
-    def data_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
-        data_id = data_trace_id(history.source)
-        id_of_data = trace_id if data_id is None else data_id
-        return ((offset, id_of_data, one) for offset, one in history.data_elements())
-
     as_object = arguments.format == "jsonl"
-    makers = (of, conditions_of, data_of)
-    found = [make(*item) for make in makers for item in histories.items()]
-    for offset, trace_id, element in merge(*found, key=lambda item: item[0]):
+    for offset, trace_id, element in element_rows(histories):
         if arguments.id not in (None, trace_id):
             continue
         if as_object:

@@ -8,7 +8,8 @@ The probe, and what is on the wire:
 - ``openocd.py``, ``bitbang.py``, ``jtag.py``: OpenOCD's way in, by the pins.
 - ``faults.py``: faults on demand; ``options.py``: the user's choices.
 - ``variants.py``, ``models.py``, ``units.py``, ``units_armv7.py``: the boards and units as data.
-- ``board.py``, ``cortex_a_board.py``: a board put together.
+- ``chips.py``: chips by their public documents; ``vendor.py``: their vendors' registers, trace ports, second cores.
+- ``board.py``, ``cortex_a_board.py``: a board put together; ``debug_bus.py``: what only an access port reaches.
 
 The core:
 

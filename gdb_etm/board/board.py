@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import Callable, Iterator, List, Mapping, Union
 
+from gdb_etm.board.bus import BusDevice
+from gdb_etm.board.chips import ZYNQ, Chip, chip_of, tables_of
 from gdb_etm.board.cortex_a_board import CortexABoard
-from gdb_etm.board.dap import AhbAccessPort, DebugPort, NarrowAccessPort
+from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort, NarrowAccessPort
+from gdb_etm.board.debug_bus import DebugBus
 from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
 from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import FunnelDevice
+from gdb_etm.board.identity import ARM
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
 from gdb_etm.board.units_armv7 import Armv7Model
-from gdb_etm.board.variants import CORTEX_A, VARIANTS, Variant
+from gdb_etm.board.variants import CORTEX_A, SCS, Variant
+from gdb_etm.board.vendor import SleepingCore, Tpiu, VendorClock, vendor_pages
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
 _IPSR = 0x1FF
+_PPB_ROM_TABLE = 0xE00FF000
 
 
 class Board:
@@ -33,7 +39,8 @@ class Board:
     """
 
     def __init__(self, options: BoardOptions) -> None:
-        variant = VARIANTS[options.board]
+        chip = self._chip = chip_of(options.board)
+        variant = chip.base
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = Machine(options)
         size = variant.buffer_size if options.etb_size is None else options.etb_size
@@ -43,26 +50,84 @@ class Board:
         self.unit.watch_accesses = machine.watch_accesses
         self.unit.now = machine.clock.now
         self.unit.connect(self.buffer)
-        missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.buffer: faults.no_sink}
-        for table in variant.tables:
-            listed = tuple((address, not missing.get(address)) for address in table.components)
-            machine.add_device(RomTable(table.base, table.part, listed))
         self.buffer.stuck_flush = faults.stuck_flush
+        self._pages = vendor_pages(chip)
+        self._vendor = VendorClock(chip.gate, self._pages)
         self._clock = TraceClock()
         self._chatter = Chatter(faults.noise)
-        if faults.clock_gate:
-            machine.add_device(self._clock)
-        if faults.noise:
-            machine.add_device(self._chatter)
-        unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Device))
-        for device in (unit, self.funnel, self.buffer):
-            if not missing[device.base]:
-                machine.add_device(Clocked(device, self._clock) if faults.clock_gate else device)
+        self._debug_bus = DebugBus(machine)
+        for device in self._others():
+            machine.add_device(device)
+        self._place_trace(chip)
         if not faults.no_etm:
             machine.trace = self.unit
-        port = (NarrowAccessPort if variant.wraps_early else AhbAccessPort)(machine, variant.tables[0].base)
-        self.dp = DebugPort([port], self.reset, faults)
+        self.dp = DebugPort(self._ports(chip), self.reset, faults)
         machine.start()
+
+    def _others(self) -> Iterator[BusDevice]:
+        # What is there beside the trace components.
+        yield from self._pages
+        if self.faults.clock_gate:
+            yield self._clock
+        if self.faults.noise:
+            yield self._chatter
+
+    def _place_trace(self, chip: Chip) -> None:
+        # ROM tables and trace components on their buses, behind the switches that they have.
+        variant, faults, machine = chip.base, self.faults, self.machine
+        missing = {
+            variant.etm: faults.no_etm,
+            variant.funnel: faults.no_funnel or not chip.has_buffer,
+            variant.buffer: faults.no_sink or not chip.has_buffer,
+        }
+        for number, table in enumerate(tables_of(chip)):
+            listed = tuple((address, not missing.get(address)) for address in table.components)
+            own = chip.rom_id if number == 0 else None
+            designer, part = own if own is not None else (ARM, table.part)
+            machine.add_device(RomTable(table.base, part, listed, designer=designer))
+        add = machine.add_device if chip.trace_port is None else self._debug_bus.add_device
+        unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Device))
+        self._add(machine.add_device, unit, missing)
+        for device in (self.funnel, self.buffer):
+            self._add(add, device, missing)
+        if chip.tpiu is not None:
+            self._add(add, Tpiu(chip.tpiu), missing)
+
+    def _add(self, add: Callable[[BusDevice], None], device: BusDevice, missing: Mapping[int, bool]) -> None:
+        if missing.get(device.base):
+            return
+        if self.faults.clock_gate:
+            device = Clocked(device, self._clock)
+        if self._chip.gate is not None and self._chip.gate.is_silent:
+            device = Clocked(device, self._vendor)
+        add(device)
+
+    def _ports(self, chip: Chip) -> List[AhbAccessPort]:
+        first = NarrowAccessPort if chip.base.wraps_early else AhbAccessPort
+        ports: List[AhbAccessPort] = [first(self.machine, chip.base.tables[0].base)]
+        if chip.trace_port is not None:
+            # Those in between reach memory, and no debug components.
+            ports += [AhbAccessPort(self.machine, None) for _ in range(chip.trace_port - 1)]
+            ports.append(ApbAccessPort(self._debug_bus, chip.trace_table))
+            self._fill_debug_bus(chip)
+        if chip.second_core is not None:
+            bus = DebugBus(self.machine)
+            bus.add_device(RomTable(_PPB_ROM_TABLE, 0x4C4, ((SCS, True),)))
+            bus.add_device(SleepingCore(SCS, chip.second_core[1]))
+            ports.append(AhbAccessPort(bus, _PPB_ROM_TABLE))
+        return ports
+
+    def _fill_debug_bus(self, chip: Chip) -> None:
+        listed = [chip.base.funnel, chip.base.buffer]
+        listed += [address for address in (chip.other_funnel, chip.tpiu) if address is not None]
+        missing = {chip.base.funnel: self.faults.no_funnel, chip.base.buffer: self.faults.no_sink}
+        entries = tuple((address, not missing.get(address)) for address in listed)
+        self._debug_bus.add_device(RomTable(chip.trace_table, 0x000, entries, shared=False))
+        if chip.other_funnel is not None:
+            self._add(self._debug_bus.add_device, FunnelDevice(chip.other_funnel, lambda trace_id, data: None), {})
+        if chip.alias is not None:
+            page = next(page for page in self._pages if page.base == chip.alias[1])
+            self._debug_bus.add_device(page.seen_at(chip.alias[0]))
 
     def _make_unit(self, variant: Variant) -> Union[Etmv4Device, Etmv3Device]:
         machine, options = self.machine, self.machine.options
@@ -92,7 +157,7 @@ class Board:
         self.machine.close()
 
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
-        if not self.faults.no_funnel and (self._clock.runs or not self.faults.clock_gate):
+        if not self.faults.no_funnel and (self._clock.runs or not self.faults.clock_gate) and self._vendor.runs:
             self.funnel.take(0, trace_id, data)
             self.funnel.take(1, Chatter.TRACE_ID, self._chatter.said(len(data)))
 
@@ -110,4 +175,4 @@ def make_board(options: BoardOptions) -> AnyBoard:
     :raises ValueError: an option is wrong.
     :raises OSError: a file cannot be read or written.
     """
-    return CortexABoard(options) if options.board == CORTEX_A else Board(options)
+    return CortexABoard(options) if options.board in (CORTEX_A, ZYNQ) else Board(options)

@@ -10,6 +10,8 @@ switched on; BKPT halts it, and a script can halt it and let it run by DBGDRCR.
 
 from __future__ import annotations
 
+from gdb_etm.board.bus import PAGE
+from gdb_etm.board.chips import ZYNQ, VendorWord
 from gdb_etm.board.cortex_a_machine import CoreDebug, CortexAMachine
 from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort
 from gdb_etm.board.etb import EtbDevice
@@ -19,9 +21,16 @@ from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.ptm import PtmDevice
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.units_armv7 import PTM_A9
+from gdb_etm.board.vendor import VendorPage, WaitingCore
 from gdb_etm.protocols.ptm.encode.packets import Regime
 
 ROM_TABLE = 0x80000000
+# The second core's, on a chip that has one.
+CORE_DEBUG_1 = 0x80092000
+PTM_1 = 0x8009D000
+# In system memory: which chip it is (UG585, B.28).
+PSS_IDCODE = 0xF8000530
+_IDCODE = 0x13727093
 ETB = 0x80001000
 FUNNEL = 0x80004000
 CORE_DEBUG = 0x80090000
@@ -51,17 +60,31 @@ class CortexABoard:
         self.unit.enabled = self._let_run
         self.unit.connect(self.buffer)
         missing = {ETB: faults.no_sink, FUNNEL: faults.no_funnel, PTM: faults.no_etm}
-        addresses = (ETB, FUNNEL, CORE_DEBUG, PTM)
+        more = (CORE_DEBUG_1, PTM_1) if options.board == ZYNQ else ()
+        addresses = (ETB, FUNNEL, CORE_DEBUG, PTM, *more)
         listed = tuple((address, not missing.get(address)) for address in addresses)
         machine.debug_bus.add_device(RomTable(ROM_TABLE, _ROM_TABLE_PART, listed, shared=False))
         for device in (self.buffer, self.funnel, CoreDebug(CORE_DEBUG, machine.core), self.unit):
             if not missing.get(device.base):
                 machine.debug_bus.add_device(device)
+        if options.board == ZYNQ:
+            self._add_second_core()
         if not faults.no_etm:
             machine.trace = self.unit
         ports = (AhbAccessPort(machine, None), ApbAccessPort(machine.debug_bus, ROM_TABLE))
         self.dp = DebugPort(ports, self.reset, faults)
         machine.start()
+
+    def _add_second_core(self) -> None:
+        # It waits for the first one, as after power-up, so that its trace unit has nothing to say.
+        machine = self.machine
+        second = PtmDevice(PTM_A9, PTM_1, machine.bus.code, self._from_second, self.faults)
+        for device in (WaitingCore(CORE_DEBUG_1), second):
+            machine.debug_bus.add_device(device)
+        machine.add_device(VendorPage(PSS_IDCODE & -PAGE, [VendorWord(PSS_IDCODE, _IDCODE)]))
+
+    def _from_second(self, trace_id: int, data: bytes) -> None:
+        self.funnel.take(1, trace_id, data)
 
     def reset(self) -> None:
         """Reset the system: the core, not the debug components."""

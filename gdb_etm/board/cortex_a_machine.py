@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Sequence
 
 from gdb_etm.board.accesses import NO_ACCESSES
-from gdb_etm.board.bus import BusDevice, BusFault, DeviceBus
 from gdb_etm.board.cortex_a import CortexACore
+from gdb_etm.board.debug_bus import DebugBus
 from gdb_etm.board.identity import ComponentDevice, identification
 from gdb_etm.board.listeners import CortexAListener
 from gdb_etm.board.mpcore import PrivateRegion
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.registers import CORTEX_A
-from gdb_etm.board.system import AnySystem, System
+from gdb_etm.board.system import System
 
 _PART_DEBUG = 0xC09
 _DIDR, _DSCR, _DRCR, _PRSR, _AUTHSTATUS = 0x000, 0x088, 0x090, 0x314, 0xFB8
@@ -67,45 +67,6 @@ class CortexAMachine(System[CortexACore, CortexAListener]):
         self._truth.exception_return((), self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception_return()
-
-
-class DebugBus:
-    """The debug components' own bus, which only the debugger reaches, by words.
-
-    :param system: Whose turn it takes.
-    """
-
-    def __init__(self, system: AnySystem) -> None:
-        self._system = system
-        self._bus = DeviceBus()
-
-    def add_device(self, device: BusDevice) -> None:
-        """Put a component on the bus."""
-        self._bus.add_device(device)
-
-    def read(self, address: int, size: int) -> int:
-        """Read a register.
-
-        :raises BusFault: nothing is at the address.
-        """
-        _check(address, size)
-        with self._system.turn():
-            return self._bus.read(address, size)
-
-    def write(self, address: int, size: int, value: int) -> None:
-        """Write a register.
-
-        :raises BusFault: nothing is at the address.
-        """
-        _check(address, size)
-        with self._system.turn():
-            self._bus.write(address, size, value)
-        self._system.wake()
-
-
-def _check(address: int, size: int) -> None:
-    if size != 4:
-        raise BusFault(address)
 
 
 class CoreDebug(ComponentDevice):

@@ -164,6 +164,14 @@ class Chatter:
             self._control = value
 
 
+class Running(Protocol):
+    """A clock, or another thing that components need."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is on."""
+
+
 class Clocked:
     """A component that answers only while its clock runs.
 
@@ -171,7 +179,7 @@ class Clocked:
     :param clock: Its clock.
     """
 
-    def __init__(self, device: BusDevice, clock: TraceClock) -> None:
+    def __init__(self, device: BusDevice, clock: Running) -> None:
         self.base, self.size = device.base, device.size
         self._device = device
         self._clock = clock

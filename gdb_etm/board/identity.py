@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Dict, Mapping
 
+ARM = 0x43B
 CLASS_ROM_TABLE = 0x1
 CLASS_CORESIGHT = 0x9
 CLASS_GENERIC = 0xE
@@ -12,24 +13,30 @@ PART_CORTEX_M33 = 0xD21
 
 
 def identification(
-    part: int, devtype: int = 0, devarch: int = 0, devid: int = 0, component_class: int = CLASS_CORESIGHT
+    part: int,
+    devtype: int = 0,
+    devarch: int = 0,
+    devid: int = 0,
+    component_class: int = CLASS_CORESIGHT,
+    designer: int = ARM,
 ) -> Dict[int, int]:
-    """Return the identification registers of a component designed by Arm, by offset.
+    """Return the identification registers of a component, by offset.
 
     :param part: Part number, 12 bits.
     :param devtype: DEVTYPE: major type in bits 3:0, sub-type in bits 7:4.
     :param devarch: DEVARCH, 0 for a component without one.
     :param devid: DEVID.
     :param component_class: Class in CIDR1.
+    :param designer: JEP106 continuation code in bits 11:8, identity code in bits 6:0.
     """
     registers = {
-        0xFD0: 0x04,
+        0xFD0: designer >> 8,
         0xFD4: 0,
         0xFD8: 0,
         0xFDC: 0,
         0xFE0: part & 0xFF,
-        0xFE4: 0xB0 | part >> 8,
-        0xFE8: 0x0B,
+        0xFE4: (designer & 0xF) << 4 | part >> 8,
+        0xFE8: 8 | designer >> 4 & 7,
         0xFEC: 0,
         0xFF0: 0x0D,
         0xFF4: component_class << 4,

@@ -6,6 +6,7 @@ from typing import Collection, Sequence
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import Accesses, BusAccess
+from gdb_etm.board.chips import chip_of
 from gdb_etm.board.cortex_m import CortexMCore
 from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.fpb import Fpb
@@ -15,7 +16,6 @@ from gdb_etm.board.scs import SystemControlSpace
 from gdb_etm.board.system import System
 from gdb_etm.board.systick import SysTick
 from gdb_etm.board.uart import Uart
-from gdb_etm.board.variants import VARIANTS
 
 _UART_IRQ = exc.IRQ0
 _TRCENA = 1 << 24
@@ -32,7 +32,7 @@ class Machine(System[CortexMCore, CortexMListener]):
     def __init__(self, options: BoardOptions) -> None:
         super().__init__(options)
         self._traces_data = False
-        self.core = CortexMCore(VARIANTS[options.board].core, self.bus, self.clock, self)
+        self.core = CortexMCore(chip_of(options.board).base.core, self.bus, self.clock, self)
         self._add_devices()
         self.watch_accesses(False)
         self.watch_conditions(False)

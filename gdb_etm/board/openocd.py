@@ -17,11 +17,12 @@ from types import FrameType
 from typing import Any, Dict, Optional, Sequence
 
 from gdb_etm.board.bitbang import BitbangPins
+from gdb_etm.board.chips import NAMES
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.jtag import IDCODE, IR_LENGTH, Tap
 from gdb_etm.board.options import board_options
 from gdb_etm.board.plugin import BoardProbePlugin
-from gdb_etm.board.variants import CORTEX_A, NAMES
+from gdb_etm.board.variants import CORTEX_A
 from gdb_etm.errors import EtmError
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
 

@@ -10,9 +10,9 @@ from typing import Any, Callable, Collection, List, Optional, Sequence, Set, Uni
 
 from pyocd.probe.debug_probe import DebugProbe
 
+from gdb_etm.board.chips import NAMES
 from gdb_etm.board.cmsis_dap import PACKET_SIZES
 from gdb_etm.board.power import power_up
-from gdb_etm.board.variants import NAMES
 from gdb_etm.board.wire import ProbeWire
 
 LOG = logging.getLogger(__name__)

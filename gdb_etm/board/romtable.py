@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Sequence, Tuple
 
-from gdb_etm.board.identity import CLASS_ROM_TABLE, identification
+from gdb_etm.board.identity import ARM, CLASS_ROM_TABLE, identification
 
 _MEMTYPE = 0xFCC
 
@@ -16,13 +16,16 @@ class RomTable:
     :param part: Its part number.
     :param components: Address of each component, and whether it is present on this board.
     :param shared: Whether system memory is on the same bus.
+    :param designer: By JEP106, whose part number it is.
     """
 
     size = 0x1000
 
-    def __init__(self, base: int, part: int, components: Sequence[Tuple[int, bool]], shared: bool = True) -> None:
+    def __init__(
+        self, base: int, part: int, components: Sequence[Tuple[int, bool]], shared: bool = True, designer: int = ARM
+    ) -> None:
         self.base = base
-        self._registers: Dict[int, int] = identification(part, component_class=CLASS_ROM_TABLE)
+        self._registers: Dict[int, int] = identification(part, component_class=CLASS_ROM_TABLE, designer=designer)
         self._registers[_MEMTYPE] = int(shared)
         for index, (address, present) in enumerate(components):
             self._registers[4 * index] = ((address - base) & 0xFFFFF000) | 2 | present

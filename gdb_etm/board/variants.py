@@ -50,7 +50,7 @@ class Variant(NamedTuple):
     wraps_early: bool = False
 
 
-_M33 = Variant(
+M33 = Variant(
     name="m33",
     core=CORTEX_M33,
     unit=ETM_M33,
@@ -61,7 +61,7 @@ _M33 = Variant(
 )
 
 # A Cortex-M7 has a table for its private peripherals and one around that for the rest.
-_M7 = _M33._replace(
+M7 = M33._replace(
     name="m7",
     core=CORTEX_M7,
     unit=ETM_M7,
@@ -73,7 +73,7 @@ _M7 = _M33._replace(
 )
 
 # Trace unit, ETB and funnel are where pyOCD finds them on Cortex-M4 chips that have an ETB (Kinetis K22, SAM D5x).
-_M4 = _M33._replace(
+M4 = M33._replace(
     name="m4",
     core=CORTEX_M4,
     unit=ETM_M4,
@@ -85,10 +85,7 @@ _M4 = _M33._replace(
     data_unit=ETM_DATA,
 )
 
-VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (_M33, _M7, _M4)}
+VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (M33, M7, M4)}
 
 # The board with a Cortex-A, whose parts are in ``cortex_a_board.py``.
 CORTEX_A = "a9"
-
-# All boards.
-NAMES: Tuple[str, ...] = (*VARIANTS, CORTEX_A)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
+from gdb_etm.bundle.collect import kept_finding
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
 from gdb_etm.session.doctor import Doctor
@@ -37,7 +38,7 @@ def _failed(found: List[StepFinding]) -> List[int]:
 def _doctor(session: DebugSession) -> Iterator[str]:
     connection = session.connected()
     if connection.trace is None:
-        yield from verdict_lines(Doctor(session, connection).findings())
+        yield from verdict_lines(map(kept_finding, Doctor(session, connection).findings()))
         return
     wrong = look_closer(connection)
     for one in wrong:

@@ -89,3 +89,15 @@ class Vendor:
             now = self._port.read32(each.address)
             self._port.write32(each.address, now & ~each.mask | found & each.mask)
         self._found.clear()
+
+
+def checked(vendor: Vendor) -> Vendor:
+    """Check that the chip is the profile's.
+
+    :returns: What was given.
+
+    :raises CaptureError: It is another chip, whose words mean something else.
+    """
+    if vendor.profile.enables:
+        vendor.check()
+    return vendor

@@ -22,7 +22,20 @@ if TYPE_CHECKING:
     from gdb_etm.session.connection import TargetConnection
     from gdb_etm.session.opening import ProcessRequest
 
-BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
+# The simulated boards: cores, and chips by their public documents.
+CHIPS = (
+    "stm32h743",
+    "stm32h563",
+    "lpc4330",
+    "nrf5340",
+    "imxrt1176",
+    "rp2350",
+    "stm32f407",
+    "samv71",
+    "ra6m4",
+    "zynq7000",
+)
+BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9", *("board:" + chip for chip in CHIPS))
 _WITH_A_FULLER_UNIT = "board:m4"
 OWN = "target"
 MODES = ("attach", "halt", "pre-reset", "under-reset")

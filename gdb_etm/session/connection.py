@@ -13,7 +13,7 @@ from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.special import SpecialRegisters
 from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath
-from gdb_etm.coresight.vendor import Vendor, Word
+from gdb_etm.coresight.vendor import Vendor, Word, checked
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
@@ -120,7 +120,7 @@ class TargetConnection:
         if self.profile is None:
             return []
         if self._vendor is None or self._vendor.profile != self.profile:
-            self._vendor = Vendor(self._spaces[0].port, self.profile)
+            self._vendor = checked(Vendor(self._spaces[0].port, self.profile))
         written = [str(each) for each in self._vendor.enable()]
         self.leave_restoration()
         return written

@@ -7,6 +7,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import streams
+from gdb_etm.profiles import library
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.session import DebugSession
@@ -49,6 +50,8 @@ class Doctor:
         so_far.extend(_vendor(self._connection))
         so_far.append(_components(self._connection))
         record = self._record()
+        if self._connection.path is None or self._is_empty(record):
+            so_far.extend(_profile(self._connection))
         path = self._connection.path
         if path is not None:
             around = Circumstances(self._connection.trace, self._connection.is_tracing, self._is_empty(record))
@@ -130,6 +133,18 @@ def _vendor(connection: TargetConnection) -> Iterator[DoctorFinding]:
         else:
             wanted = "%s 0x%08x: its bits 0x%08x must be 0x%08x" % (enable, state.found, enable.mask, enable.value)
             yield bad("vendor enable", "%s (%s)" % (wanted, enable.why) if enable.why else wanted, mend=Mend.VENDOR)
+
+
+def _profile(connection: TargetConnection) -> Iterator[DoctorFinding]:
+    # Where there is no trace a profile may be what is missing: some can only be chosen, as nobody says their ID.
+    if connection.profile is None:
+        names = [name for name in library.built_in() if library.load(name).part_id is None]
+        ids = ", ".join("designer 0x%03x part 0x%03x" % each for each in connection.part_ids) or "none"
+        advice = "if it is one of these, etm connect --profile NAME: %s" % ", ".join(names)
+        proof = "no profile has this chip's ID (ROM table: %s)" % ids
+        yield DoctorFinding("profile", Verdict.UNKNOWN, proof, advice)
+    elif connection.profile.notes:
+        yield unknown("profile", "%s: %s" % (connection.profile.name, "; ".join(connection.profile.notes)))
 
 
 def _components(connection: TargetConnection) -> DoctorFinding:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, Optional, Tuple, Union
+from heapq import merge
+from typing import Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
 
+from gdb_etm.history.build import data_trace_id
 from gdb_etm.history.frames import Function
 from gdb_etm.history.store import ConditionResult, ExecutionHistory, OwnedTransfer, TracedInstruction
 from gdb_etm.protocols.elements import (
@@ -160,6 +162,29 @@ def _context_fields(context: Context) -> Dict[str, Value]:
     if context.vmid is not None:
         fields["vmid"] = hex(context.vmid)
     return fields
+
+
+def element_rows(histories: Mapping[int, ExecutionHistory]) -> Iterator[Tuple[int, int, Element]]:
+    """Go through all elements in the order of the buffer.
+
+    :param histories: Histories by trace ID.
+    :returns: Each with its offset and its trace ID.
+    """
+
+    def of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+        elements = history.elements()
+        return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
+
+    def conditions_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+        return ((offset, trace_id, one) for offset, one in history.conditions())
+
+    def data_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+        data_id = data_trace_id(history.source)
+        id_of_data = trace_id if data_id is None else data_id
+        return ((offset, id_of_data, one) for offset, one in history.data_elements())
+
+    makers = (of, conditions_of, data_of)
+    return merge(*[make(*item) for make in makers for item in histories.items()], key=lambda item: item[0])
 
 
 def history_objects(

@@ -38,7 +38,12 @@ def session_on(board: str, faults: str = "", **more: Any) -> Iterator[Session]:
     session.settings["reverse"] = "off"
     alone = board == "a9"
     options = (["board.faults=" + faults] if faults else []) + (["board.hold=1"] if alone else [])
-    chosen: Dict[str, Any] = {"elf": (PROGRAMS[board],), "dap_only": alone, "option": tuple(options), **more}
+    chosen: Dict[str, Any] = {
+        "elf": (PROGRAMS.get(board, PROGRAMS["m33"]),),
+        "dap_only": alone,
+        "option": tuple(options),
+        **more,
+    }
     api = Session(session, debugger)
     with suppress(EtmError):
         list(connect(session, ConnectRequest("board:" + board, **chosen)))

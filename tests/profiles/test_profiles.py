@@ -20,8 +20,11 @@ BUILT_IN = (
     "mps2-an505",
     "mps3-an547",
     "nrf5340",
+    "ra6m4",
     "rp2350",
+    "samv71",
     "stm32f407",
+    "stm32h563",
     "stm32h743",
     "zynq7000",
 )
