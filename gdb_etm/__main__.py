@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gdb_etm.session.progress import Meter
     from gdb_etm.session.ranges import NumberRange
     from gdb_etm.session.session import DebugSession
-    from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
 
