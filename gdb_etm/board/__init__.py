@@ -17,10 +17,11 @@ The core:
   turns, and who hears the core.
 - ``cortex_m.py``, ``engine.py``, ``emulator.py``, ``t32.py``, ``path.py``, ``stops.py``: instructions, run by Unicorn
   and made exact; ``cortex_a.py``, ``cortex_a_engine.py``, ``cortex_a_path.py`` for a Cortex-A.
-- ``exception_model.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``: exceptions and faults.
+- ``exception_model.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``, ``write_buffer.py``: exceptions
+  and faults.
 - ``scs.py``, ``debug.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,
   ``identity.py``: what is at the core's private addresses.
-- ``uart.py``: a serial port, and what sends to it.
+- ``uart.py``: a serial port, and what sends to it; ``dma.py``: what copies memory without the core.
 - ``hooks.py``, ``watch.py``, ``accesses.py``, ``conditions.py``, ``registers.py``, ``truth.py``: what really ran.
 
 The trace:

@@ -5,7 +5,7 @@ Armv8-M, DDI 0553; Armv7-M, DDI 0403.
 Simplifications, each of which the architecture allows:
 
 - Interrupts are taken between instructions and never inside an IT block. So there is no late arrival and no ICI state.
-- Faults on data are precise.
+- Faults on data are precise, but for stores that a write buffer took.
 - Floating-point registers are stacked at exception entry: FPCCR.LSPEN reads as zero, there is no lazy stacking.
 - WFE and YIELD do nothing.
 
@@ -35,6 +35,7 @@ from gdb_etm.board.status import (
     VC_MMERR,
 )
 from gdb_etm.board.stops import RunEnd, RunResult
+from gdb_etm.board.write_buffer import WriteBuffer
 
 
 class CortexMCore(CortexMExceptionModel):
@@ -49,6 +50,7 @@ class CortexMCore(CortexMExceptionModel):
     def __init__(self, model: CoreModel, bus: Bus, clock: InstructionClock, listener: CortexMListener) -> None:
         super().__init__(model, bus, listener)
         self.clock = clock
+        self.write_buffer = WriteBuffer(clock, self.exceptions, self.status, model.has_write_buffer_control)
         clock.elapsed = self.engine.elapsed
         self.reset_wanted = False
         self.retired = False
@@ -137,10 +139,7 @@ class CortexMCore(CortexMExceptionModel):
             run = self.engine.run(limit if due is None else min(limit, due - self.clock.now()))
         if not run.executed and run.stop is RunEnd.LIMIT:
             raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
-        if run.executed:
-            self.retired = True
-            self.clock.advance(len(run.executed))
-            self._listener.executed(run.executed, run.accesses, run.failed)
+        self._ran(run)
         self._react(run)
         if self.reset_wanted:
             self.reset()
@@ -149,6 +148,13 @@ class CortexMCore(CortexMExceptionModel):
         elif self.watchpoints is not None and self.debug_enabled and self.watchpoints(run.accesses.get(0, ())):
             self.halt(DFSR_DWTTRAP)
         return len(run.executed)
+
+    def _ran(self, run: RunResult) -> None:
+        """Pass on what is complete."""
+        if run.executed:
+            self.retired = True
+            self.clock.advance(len(run.executed))
+            self._listener.executed(run.executed, run.accesses, run.failed)
 
     def _wake(self) -> bool:
         """Look for the end of sleep, skipping time."""
@@ -178,6 +184,9 @@ class CortexMCore(CortexMExceptionModel):
             self._fault(exc.SVCALL, self.engine.pc, 0)
         elif stop is RunEnd.EXC_RETURN:
             self._exc_return_loaded()
+        elif stop is RunEnd.WRITE and self.write_buffer.takes(run.address):
+            self._ran(self.engine.step_lost(run.address))
+            self.write_buffer.failed()
         elif stop in (RunEnd.READ, RunEnd.WRITE):
             self.status.data_bus_fault(run.address)
             self._fault(exc.BUS_FAULT, self.engine.pc, VC_BUSERR)

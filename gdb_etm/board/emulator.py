@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from typing import Any, List, Mapping, Optional, Protocol, Tuple
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Mapping, Optional, Protocol, Tuple
 
 from unicorn import Uc, UcError, arm_const
 from unicorn import unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
 
-from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
+from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, PAGE, RAM_BASE, RAM_SIZE, Bus, BusFault
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.registers import RegisterSet, RegisterWatch
 from gdb_etm.board.stops import BY_INTERRUPT, RunEnd, RunResult
@@ -114,6 +115,23 @@ class Emulator(ABC):
     def code_changed(self) -> None:
         """Forget translated code before the next run: the debugger has written memory."""
         self._stale = True
+
+    @contextmanager
+    def lost_writes(self, address: int) -> Iterator[None]:
+        """Let a store complete that reaches nothing, at an address and in the page behind."""
+        flash = bytes(self._bus.flash)
+        self._uc.mem_protect(FLASH_BASE, FLASH_SIZE, const.UC_PROT_ALL)
+        there = [(first, last) for first, last, _ in self._uc.mem_regions()]
+        first = address & -PAGE
+        pages = [page for page in (first, first + PAGE) if page < 1 << 32]
+        pages = [page for page in pages if not any(low <= page <= high for low, high in there)]
+        for page in pages:
+            self._uc.mem_map(page, PAGE)
+        yield
+        for page in pages:
+            self._uc.mem_unmap(page, PAGE)
+        self._uc.mem_protect(FLASH_BASE, FLASH_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC)
+        self._bus.flash[:] = flash
 
     @abstractmethod
     def _where(self) -> int:

@@ -289,6 +289,11 @@ class CortexMEngine(Emulator):
         self._set_exits(self._breakpoints)
         return found
 
+    def step_lost(self, address: int) -> RunResult:
+        """Run one instruction that stores to where nothing answers."""
+        with self.lost_writes(address):
+            return self.step()
+
     def _count(self, count: int) -> RunResult:
         """Run a number of instructions that Unicorn counts, in any block."""
         self._begin(FOREVER)

@@ -8,6 +8,7 @@ from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import Accesses, BusAccess
 from gdb_etm.board.chips import chip_of
 from gdb_etm.board.cortex_m import CortexMCore
+from gdb_etm.board.dma import Dma
 from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.fpb import Fpb
 from gdb_etm.board.listeners import CortexMListener
@@ -17,7 +18,7 @@ from gdb_etm.board.system import System
 from gdb_etm.board.systick import SysTick
 from gdb_etm.board.uart import Uart
 
-_UART_IRQ = exc.IRQ0
+_UART_IRQ, _DMA_IRQ = exc.IRQ0, exc.IRQ0 + 2
 _TRCENA = 1 << 24
 
 
@@ -40,19 +41,23 @@ class Machine(System[CortexMCore, CortexMListener]):
         self._load()
 
     def _add_devices(self) -> None:
-        """Put the core's own registers and the serial port on the bus."""
+        """Put the core's own registers, the serial port and the DMA on the bus."""
         pending = self.core.exceptions.pend
         systick = SysTick(self.clock, lambda: pending(exc.SYSTICK))
         uart = Uart(self.clock, lambda level: self.core.exceptions.set_line(_UART_IRQ, level))
+        line, forget = self.core.exceptions.set_line, self.core.engine.code_changed
+        dma = Dma(self.bus, self.clock, lambda level: line(_DMA_IRQ, level), forget)
+        buffer = self.core.write_buffer
+        buffer.is_there = self.options.write_buffer
         scs = SystemControlSpace(self.core, systick)
-        self.clock.add(systick)
-        self.clock.add(uart)
-        self.core.on_reset = (systick.reset, uart.reset, scs.reset)
+        for timer in (systick, uart, dma, buffer):
+            self.clock.add(timer)
+        self.core.on_reset = (systick.reset, uart.reset, dma.reset, buffer.reset, scs.reset)
         model = self.core.model
         self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators, model.dwt_kind)
         self.dwt.changed = self._watch_data
         fpb = Fpb(self.core.set_breakpoints, model.fpb, model.fpb_version, model.fpb_comparators)
-        for device in (scs, self.dwt, fpb, uart):
+        for device in (scs, self.dwt, fpb, uart, dma):
             self.add_device(device)
 
     @property

@@ -36,6 +36,8 @@ class CoreModel(NamedTuple):
     dwt_comparators: int = 4
     fpb_version: int = 2
     fpb_comparators: int = 8
+    # Whether ACTLR has DISDEFWBUF.
+    has_write_buffer_control: bool = False
 
 
 def _exc_returns(base: int, process_handler: bool) -> FrozenSet[int]:
@@ -131,4 +133,5 @@ CORTEX_M4 = CORTEX_M7._replace(
     fpb=identification(0x003, component_class=CLASS_GENERIC),
     fpb_version=1,
     fpb_comparators=6,
+    has_write_buffer_control=True,
 )

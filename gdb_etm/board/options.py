@@ -21,6 +21,8 @@ class BoardOptions(NamedTuple):
         chosen; None for the board's own choice.
     :param data_trace: Whether a fuller trace unit, which traces loads and stores, is in place of the board's own, where
         there is one.
+    :param write_buffer: Whether a Cortex-M has a write buffer, so that a store that the bus refuses fails late; without
+        one every fault is precise.
     :param hold: Whether a core that no debugger controls waits in reset until the trace unit is switched on.
     """
 
@@ -35,6 +37,7 @@ class BoardOptions(NamedTuple):
     resources: str = "own"
     speculation: Optional[int] = None
     data_trace: bool = False
+    write_buffer: bool = False
     hold: bool = False
 
 
@@ -60,5 +63,6 @@ def board_options(board: str, get: Callable[[str], Any]) -> BoardOptions:
         truth_data=bool(get("board.truth_data")),
         truth_registers=bool(get("board.truth_registers")),
         data_trace=bool(get("board.data_trace")),
+        write_buffer=bool(get("board.write_buffer")),
         hold=bool(get("board.hold")),
     )

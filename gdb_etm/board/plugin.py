@@ -57,6 +57,7 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.resources", str, "own", "Resources of the ETMv4 of m33 and m7: 'own' or 'full'."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
             OptionInfo("board.data_trace", bool, False, "Whether m4 has a fuller trace unit, with data trace."),
+            OptionInfo("board.write_buffer", bool, False, "Whether a Cortex-M's refused stores fault imprecisely."),
             OptionInfo("board.hold", bool, False, "Whether the a9's core waits until its trace unit is switched on."),
             OptionInfo("board.faults", str, None, "Comma-separated faults of the board, such as 'wait:10,no-etm'."),
         ]

@@ -55,10 +55,9 @@ class SystemControlSpace:
         self._systick = systick
         self._debug = DebugRegisters(core)
         self._prigroup = 0
-        self._actlr = 0
         status = core.status
         self._readers: Dict[int, Callable[[], int]] = {
-            0x008: lambda: self._actlr,
+            0x008: lambda: core.write_buffer.actlr,
             0xD04: self._read_icsr,
             0xD08: lambda: status.vtor,
             0xD0C: lambda: 0xFA05 << 16 | self._prigroup << 8,
@@ -94,7 +93,6 @@ class SystemControlSpace:
     def reset(self) -> None:
         """Take the values after a reset of the core; debug registers stay."""
         self._prigroup = 0
-        self._actlr = 0
 
     def read32(self, offset: int) -> int:
         """Read a register."""
@@ -147,7 +145,7 @@ class SystemControlSpace:
         self._core.refresh_traps()
 
     def _write_actlr(self, value: int) -> None:
-        self._actlr = value
+        self._core.write_buffer.actlr = value
 
     def _write_status(self, field: str, mask: int) -> Callable[[int], None]:
         """Return what writes the bits in `mask` of a plain register."""

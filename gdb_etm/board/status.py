@@ -15,6 +15,7 @@ _MSTKERR = 1 << 4
 _MMARVALID = 1 << 7
 _IBUSERR = 1 << 8
 _PRECISERR = 1 << 9
+_IMPRECISERR = 1 << 10
 _UNSTKERR = 1 << 11
 _STKERR = 1 << 12
 _BFARVALID = 1 << 15
@@ -93,6 +94,10 @@ class Status:
         """Note a precise BusFault on data."""
         self.cfsr |= _PRECISERR | _BFARVALID
         self.bfar = address
+
+    def imprecise_bus_fault(self) -> None:
+        """Note that a store has failed that is complete; its address is not kept."""
+        self.cfsr |= _IMPRECISERR
 
     def data_memory_fault(self, address: int) -> None:
         """Note a MemManage fault on data."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gdb_etm.board import bus, cortex_a_board, variants
+from gdb_etm.board.dma import Dma
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.plugin import BoardProbePlugin
 from gdb_etm.board.uart import Uart
@@ -53,7 +54,11 @@ def test_the_funnels_are_where_it_says() -> None:
 
 def test_the_memory_map_is_that_of_the_bus() -> None:
     rows = re.findall(r"^\| (0x\w+) \| (0x\w+) \|", PAGE, re.MULTILINE)
-    regions = [(bus.FLASH_BASE, bus.FLASH_SIZE), (bus.RAM_BASE, bus.RAM_SIZE), (Uart.base, Uart.size)]
+    regions = [
+        (bus.FLASH_BASE, bus.FLASH_SIZE),
+        (bus.RAM_BASE, bus.RAM_SIZE),
+    ]
+    regions += [(device.base, device.size) for device in (Uart, Dma)]
     assert rows == [("0x%08x" % base, "0x%08x" % size) for base, size in regions]
 
 
