@@ -11,8 +11,10 @@ In the order in which they are used:
 - ``status.py``: what those registers tell of the fault that was taken, and what they do not.
 - ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and
   accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.
-- ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed.
+- ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed; ``late.py``: stores that
+  may have failed after they ran.
 - ``slice.py``: the steps back from there; ``pointers.py``: where the pointer of an access was made.
+- ``transfers.py``: what devices were told to write.
 - ``lost_updates.py``: stores that lose another context's; ``runs.py``: stores side by side, of one copy; ``uses.py``:
   the steps forward from a value.
 - ``patterns/``: mistakes, a file each; ``suspicion.py``: what they say.

@@ -7,10 +7,12 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.heap import Heap
+from gdb_etm.diagnosis.patterns.masters import Masters
 from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
+from gdb_etm.diagnosis.patterns.wraps import wrapped
 from gdb_etm.diagnosis.pointers import PointerRoots, initialises
 from gdb_etm.diagnosis.reported import is_reported
 from gdb_etm.diagnosis.scene import Scene
@@ -65,12 +67,19 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
     torn, alignment, races = Torn(scene), Alignment(scene, site), Races(scene)
     bounds = Bounds(scene, pointers, stacks)
-    looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, races.look)
+    looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, Masters(scene).look, races.look)
     ends: List[End] = []
     at_fault = stacks.at_limit(site) if is_reported(registers, "STKOF") else None
-    at_fault = at_fault or stacks.at_fault(site) or bounds.at_fault(site) or floats_off(site, registers)
+    at_fault = at_fault or stacks.at_fault(site)
+    if at_fault is None:
+        outside = bounds.at_fault(site)
+        at_fault = (wrapped(scene, slice_, outside) or outside) if outside is not None else floats_off(site, registers)
+    if at_fault is not None and site.late and at_fault.address is not None:
+        # It is part of the history.
+        at_fault = at_fault._replace(number=site.number + 1, address=None)
     if at_fault is not None:
-        return Diagnosis(site, (), at_fault, (), slice_)
+        nodes = [node for node in slice_.nodes if node.maker.number == at_fault.number and at_fault.address is None]
+        return Diagnosis(site, tuple(slice_.path(nodes[0])) if nodes else (), at_fault, (), slice_)
     for node in slice_:
         path = slice_.path(node)
         found = next(filter(None, (look(node) for look in looks)), None) or alignment.look(node, path)
@@ -97,6 +106,8 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
 def _end(scene: Scene, node: Node) -> str:
     place = node.place
     is_device = node.maker.kind is MakerKind.DEVICE and isinstance(place, MemoryPlace)
+    if is_device and isinstance(place, MemoryPlace) and scene.is_ram(place.address):
+        return "was written by a device, another core or a debugger: not by what the trace shows"
     if is_device and isinstance(place, MemoryPlace) and not scene.is_device(place.address):
         return "is that with which the program begins"
     return _ENDS[node.maker.kind]

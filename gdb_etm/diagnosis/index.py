@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.store import Span
 from gdb_etm.recovery.makers import KnownAccess
@@ -76,6 +76,16 @@ class TraceIndex:
         for word in range(address // _WORD, (address + size - 1) // _WORD + 1):
             found += self._by_word.get(word, ())
         return sorted({one for one in found if one.address < address + size and address < one.address + one.size})
+
+    def extent(self, areas: Sequence[Tuple[int, int]], before: int) -> Optional[range]:
+        """Give from where to where memory was accessed before an instruction.
+
+        :param areas: The memory, each from its first address to just past its last.
+        """
+        self._read()
+        used = [word * _WORD for word, touches in self._by_word.items() if touches[0].number < before]
+        inside = [one for one in used if any(low <= one < high for low, high in areas)]
+        return range(min(inside), max(inside) + _WORD) if inside else None
 
     def _read(self) -> None:
         if self._is_read:

@@ -11,6 +11,20 @@ def is_reported(registers: Mapping[str, int], field: str) -> bool:
     :param registers: By their lower-case names; without ``cfsr`` no bit is set.
     :param field: Its name (Armv8-M ARM, D1.2).
     """
+    return _field(registers, field)
+
+
+def is_reported_alone(registers: Mapping[str, int], field: str) -> bool:
+    """Check that a bit of CFSR is the only one that tells of a fault.
+
+    :param registers: By their lower-case names; without ``cfsr`` no bit is set.
+    :param field: Its name.
+    """
+    # MMARVALID and BFARVALID tell of addresses.
+    return _field(registers, field) and bin(registers.get("cfsr", 0) & ~0x8080).count("1") == 1
+
+
+def _field(registers: Mapping[str, int], field: str) -> bool:
     # Pages of registers take a while to import, and most sessions need none of them.
     from gdb_etm.registers.cortex_m import CFSR
 

@@ -335,12 +335,16 @@ class Scene:
         frame: Optional[Frame] = activation.frame if activation is not None else None
         at = number
         while frame is not None and not frame.is_exception:
-            if frame.function is None or not is_library(frame.function.name, self.names.file(self.index.address(at))):
+            if not self.is_library(frame.function):
                 return at
             if frame.called_at is None:
                 break
             at, frame = frame.called_at, frame.up
         return number
+
+    def is_library(self, function: Optional[Function]) -> bool:
+        """Check whether a function is a library's; what is inlined into one does not count."""
+        return function is not None and is_library(function.name, self.names.file(function.start))
 
     def copied_from(self, maker: Maker) -> Optional[MemoryPlace]:
         """Give the memory that a loop has copied byte by byte.

@@ -6,8 +6,9 @@ import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.diagnosis.late import Doubt, LateStore, late_stores
 from gdb_etm.diagnosis.operands import Operand, feeding, operands
-from gdb_etm.diagnosis.reported import is_reported
+from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.lift.operations import LR, MASK, SP
@@ -22,6 +23,7 @@ _VTOR, _WORD = 0xE000ED08, 4
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 NO_MEMORY = "no memory is there"
+FAR_AWAY = "far beyond all memory that was used before"
 _FAILURE = re.compile(
     r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
 )
@@ -59,6 +61,9 @@ class FaultSite(NamedTuple):
     failure: Optional[ActivationSpan]
     # What is bad, the worst first.
     bad: Tuple[Bad, ...]
+    # Where the fault was reported late, the stores that it may be of, the likeliest first: if it must be the first one,
+    # the site is that one's.
+    late: Tuple[LateStore, ...] = ()
 
     @property
     def is_pointer(self) -> bool:
@@ -107,6 +112,8 @@ def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
 
 
 def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> FaultSite:
+    if is_reported_alone(registers, "IMPRECISERR"):
+        return _late(scene, number, event)
     address = event.return_address
     fetches = any(is_reported(registers, name) for name in _OF_FETCHES)
     last = scene.template(number)
@@ -116,6 +123,21 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     bad = _accessed(scene, number, address, _reported(registers))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
     return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
+
+
+def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
+    found = tuple(late_stores(scene, number))
+    if not found or not found[0].is_sure and len(found) > 1:
+        return FaultSite(event, number, None, False, None, (), found)
+    one = found[0]
+    why = {
+        Doubt.NO_MEMORY: NO_MEMORY,
+        Doubt.NOT_WRITABLE: "not writable",
+        Doubt.DEVICE: "a device's",
+        Doubt.FAR: FAR_AWAY,
+    }.get(one.doubt, "")
+    bad = Bad("the store's address", one.address, why, one.places, "store")
+    return FaultSite(event, one.number - 1, scene.index.address(one.number), False, None, (bad,), found)
 
 
 def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:

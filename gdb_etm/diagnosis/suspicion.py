@@ -29,6 +29,10 @@ class SuspicionKind(Enum):
     STACK_OVERFLOW = "a stack overflow"
     # An address that is not a multiple of what its access needs.
     UNALIGNED = "an address that is not aligned"
+    # A device was told to write where it should not.
+    TRANSFER = "a device writes to the wrong place"
+    # A number that went below zero, and is an index then.
+    WRAPPED = "an index below zero"
     # Floating point while the unit is off.
     FPU_OFF = "the floating-point unit is off"
     # A handler's address in the vector table that is none.

@@ -24,7 +24,7 @@ Commands and the Python interface are two ways to the same things here; neither 
   ``folding.py``: lines around a place, with calls folded; ``threads.py``: threads by name, for which ``kernels.py``
   reads control blocks.
 - ``chip.py``: the chip behind a connection; ``doctor.py``: why there is no trace, and what mends it.
-- ``diagnosed.py``: why the program went wrong, of which a history is.
+- ``diagnosed.py``: why the program went wrong, of which a history is; ``masters.py``: where others wrote its memory.
 - ``analysed.py``: how often code ran, and what functions cost.
 - ``selftesting.py``: a self test of the connection.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import List, Sequence, Tuple
 
@@ -80,7 +81,7 @@ def words_for(session: DebugSession, scene: Scene) -> Words:
 
     def line(address: int) -> str:
         there = debugger.line_at(address & ~1)
-        return "%s:%d" % (there.path, there.line) if there is not None else ""
+        return "%s:%d" % (os.path.basename(there.path), there.line) if there is not None else ""
 
     def source(address: int) -> str:
         there = debugger.line_at(address & ~1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.diagnose import Diagnosis
+from gdb_etm.diagnosis.late import Doubt
 from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.site import FAR_AWAY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -16,10 +18,19 @@ from gdb_etm.views.text import align, exception_text
 if TYPE_CHECKING:
     from gdb_etm.diagnosis.status import FaultStatus  # with pages of registers, which take a while to import
 
-# Lines of a chain, and of what the status registers say, at most.
-_CHAIN = 9
+# Lines of a chain, late stores, and lines of what the status registers say, at most.
+_CHAIN, _LATE = 9, 4
+# Pieces of memory in a command, at most.
+_PIECES = 8
 _STATUS = 4
 _INDENT = " " * 7
+_LATE_WORDS = {
+    Doubt.NO_MEMORY: "no memory is there",
+    Doubt.NOT_WRITABLE: "not writable",
+    Doubt.FAR: FAR_AWAY,
+    Doubt.NOT_KNOWN: "its address is not known",
+    Doubt.DEVICE: "a device, which may have no clock or power",
+}
 _TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.UNKNOWN: "not known"}
 # What would say more, where a way back ends.
 _MORE = {
@@ -67,7 +78,9 @@ def _what(diagnosis: Diagnosis, status: FaultStatus) -> List[str]:
 
 def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     site = diagnosis.site
-    if site.address is not None and not site.is_branch and site.event is not None:
+    if site.late:
+        rows = _late_rows(site, scene, words)
+    elif site.address is not None and not site.is_branch and site.event is not None:
         rows = [["after #{:,}".format(site.number), *place_words(words, site.address), words.at(site.address)]]
     else:
         rows = [
@@ -85,6 +98,25 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
         parts = [part for part in parts if part and part != "%s = 0x%08x" % (part.split(" ")[0], bad.value or 0)]
         lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
     return _titled("where", lines)
+
+
+def _late_rows(site: FaultSite, scene: Scene, words: Words) -> List[List[str]]:
+    # The store that failed late, or those of which one did.
+    stores = site.late[:1] if site.address is not None else site.late[:_LATE]
+    rows: List[List[str]] = []
+    for one in stores:
+        rows.append(
+            [
+                _number(one.number),
+                *place_words(words, scene.index.address(one.number)),
+                words.instruction(one.number),
+                "" if len(stores) == 1 else _LATE_WORDS[one.doubt],
+            ]
+        )
+    left = len(site.late) - len(stores)
+    if len(stores) > 1:
+        rows.insert(0, ["one of these stores failed late%s:" % (", or of %d older ones" % left if left else "")])
+    return rows
 
 
 def _register(scene: Scene, place: RegisterPlace) -> str:
@@ -169,6 +201,10 @@ def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
     ]
     if stored:
         lines.append("etm writes 0x%08x,%d" % (stored[-1].address, stored[-1].size))
+    written = scene.recovery.rules.volatile
+    if verdict is not None and verdict.kind is SuspicionKind.TRANSFER and len(written) <= _PIECES:
+        pieces = ["0x%08x,%d" % (start, end - start) for start, end in written]
+        lines.insert(1, "set etm volatile %s" % " ".join(pieces))
     if not lines and diagnosis.site.number:
         lines.append("etm goto %d" % diagnosis.site.number)
     return _titled("next", lines[:3])

@@ -48,10 +48,13 @@ def main():
     reason = missing()
     if reason is not None:
         sys.exit("scripts/bench: %s" % reason)
+    lacking = {program: missing(program) for program in arguments.programs or PROGRAMS}
+    for program in sorted(program for program, reason in lacking.items() if reason is not None):
+        print("%s: left out: %s" % (program, lacking[program]))
     wanted = [
         build
         for build in builds()
-        if build[0] in (arguments.programs or PROGRAMS)
+        if lacking.get(build[0], "") is None
         and build[1] in (arguments.level or [build[1]])
         and build[2] in (arguments.board or [build[2]])
     ]

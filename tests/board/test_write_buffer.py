@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.board import assembly
 from tests.board.assembly import Program
 from tests.board.exception_cores import BFAR, CFSR, HFSR, events, fixture_core, program
 from tests.board.witness import register
@@ -31,9 +32,8 @@ def buffered(source: str) -> Program:
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("address", [NOTHING, 0x100, 0x2007FFFC])
 def test_it_is_complete_and_fails_three_instructions_later(store: str, address: int) -> None:
-    source = (
-        "start:\n ldr r0, =0x%x\n movs r1, #1\n %s\n movs r7, #1\n movs r7, #2\n movs r7, #3\nat: movs r7, #4\n bkpt"
-    )
+    source = "start:\n ldr r0, =0x%x\n movs r1, #1\n %s\n movs r7, #1\n movs r7, #2\n movs r7, #3"
+    source += "\nat: movs r7, #4\n bkpt"
     run = buffered(source % (address, store) + "\nhardfault:\n b stop")
     flash = bytes(run.machine.bus.flash)
     run.machine.run(100)
@@ -52,8 +52,8 @@ def test_it_is_complete_and_fails_three_instructions_later(store: str, address: 
 
 
 def test_an_own_handler_is_pended() -> None:
-    source = "start:\n store SHCSR, 1 << 17\n ldr r0, =0x30000000\n str r1, [r0]\n nop\n nop\n nop\nat: b at\nbusfault:\n b stop"
-    run = buffered(source)
+    source = "start:\n store SHCSR, 1 << 17\n ldr r0, =0x30000000\n str r1, [r0]\n nop\n nop\n nop\nat: b at"
+    run = buffered(source + "\nbusfault:\n b stop")
     run.machine.run(100)
     assert ("exception", 5, run["at"]) in events(run)
     assert (run.machine.read(CFSR, 4), run.machine.read(HFSR, 4)) == (IMPRECISERR, 0)
@@ -103,9 +103,8 @@ def test_an_interrupt_before_the_answer_is_interrupted_by_the_fault() -> None:
 
 def test_disdefwbuf_of_a_cortex_m4() -> None:
     """Cortex-M4 TRM, DDI 0439B, 4.2: ACTLR bit 1."""
-    from tests.board import assembly
-
-    source = "start:\n store 0xE000E008, %d\n ldr r0, =0x30000000\n str r1, [r0]\n nop\n nop\n nop\n nop\n bkpt\nhardfault:\n b stop"
+    source = "start:\n store 0xE000E008, %d\n ldr r0, =0x30000000\n str r1, [r0]\n nop\n nop\n nop\n nop\n bkpt"
+    source += "\nhardfault:\n b stop"
     for bit, cfsr in ((2, 0x8200), (0, IMPRECISERR)):
         run = assembly.program(source % bit, "m4")
         run.machine.core.write_buffer.is_there = True

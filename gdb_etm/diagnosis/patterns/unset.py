@@ -30,6 +30,9 @@ class Unset:
     def look(self, node: Node) -> Optional[Suspicion]:
         """Look at a register that an instruction reads, or at a load."""
         place = node.place
+        # Libraries have parts in assembly language, such as those that unwind, whose arguments nothing tells of.
+        if place.number <= len(self._scene.history) and self._scene.is_library(self._scene.function(place.number)):
+            return None
         if isinstance(place, RegisterPlace):
             return self._register(place, node)
         if isinstance(place, MemoryPlace) and not node.is_address:

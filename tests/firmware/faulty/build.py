@@ -23,16 +23,27 @@ _FLAGS = (
     "-Wl,--build-id=none -Wl,--no-warn-rwx-segments"
 ).split()
 _FREESTANDING = "-ffreestanding -fno-tree-loop-distribute-patterns -nostdlib".split()
-_CPP = "-std=gnu++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-use-cxa-atexit".split()
+_STANDARD_CPP = "-std=gnu++17 -fno-threadsafe-statics -fno-use-cxa-atexit".split()
+_CPP = [*_STANDARD_CPP, "-fno-exceptions", "-fno-rtti"]
+_SHARED = FOLDER.parent / "newlib.c"
 
 
-def missing() -> Optional[str]:
-    """Say what is missing to build the programs, or None."""
+def missing(program: str = "") -> Optional[str]:
+    """Say what is missing to build the programs, or None.
+
+    :param program: One of PROGRAMS, which may need more than others.
+    """
     path = compiler()
     if path is None:
         return "no arm-none-eabi-gcc"
-    found = subprocess.run([path, "-print-file-name=libc.a"], stdout=subprocess.PIPE, check=True).stdout
-    return None if Path(found.decode().strip()).is_absolute() else "no libnewlib-arm-none-eabi"
+    needed = [("libc.a", "libnewlib-arm-none-eabi")]
+    if program and PROGRAMS[program].standard:
+        needed.append(("libstdc++.a", "libstdc++-arm-none-eabi-newlib"))
+    for library, package in needed:
+        found = subprocess.run([path, "-print-file-name=" + library], stdout=subprocess.PIPE, check=True).stdout
+        if not Path(found.decode().strip()).is_absolute():
+            return "no " + package
+    return None
 
 
 def source(program: str) -> Path:
@@ -65,21 +76,22 @@ def _commands(program: str, level: str, board: str, out: str) -> List[List[str]]
     options = [*_FLAGS, "-ffile-prefix-map=%s=." % FOLDER, *options_of(board, faulty.floats, level), *faulty.options]
     options += [] if faulty.hosted else _FREESTANDING
     c = "-std=gnu11"
-    own = [c] if faulty.language == "c" else _CPP
-    objects = ["%s.%s.o" % (out, part) for part in ("program", "start", "library")]
-    library = "board/system.c" if faulty.hosted else "board/lib.c"
+    own = [c] if faulty.language == "c" else _STANDARD_CPP if faulty.standard else _CPP
+    sources = ["board/start.c", *(("board/system.c", "../newlib.c") if faulty.hosted else ("board/lib.c",))]
+    objects = ["%s.%s.o" % (out, part) for part in ("program", *(Path(one).stem for one in sources))]
+    libraries = ["-lstdc++"] if faulty.standard else []
+    libraries += ["-lm"] if faulty.hosted else ["-lgcc"]
     return [
         [gcc, *options, *own, "-c", source(program).name, "-o", objects[0]],
-        [gcc, *options, c, "-c", "board/start.c", "-o", objects[1]],
-        [gcc, *options, c, "-c", library, "-o", objects[2]],
-        [gcc, *options, *objects, *(["-lm"] if faulty.hosted else ["-lgcc"]), "-o", out],
+        *([gcc, *options, c, "-c", one, "-o", made] for one, made in zip(sources, objects[1:])),
+        [gcc, *options, *objects, *libraries, "-o", out],
     ]
 
 
 def digest(program: str, level: str, board: str) -> str:
     """Return what changes whenever a build does."""
     found = hashlib.sha256(repr(_commands(program, level, board, "")).encode())
-    for path in [source(program), *sorted((FOLDER / "board").iterdir())]:
+    for path in [source(program), _SHARED, *sorted((FOLDER / "board").iterdir())]:
         found.update(path.read_bytes())
     return found.hexdigest()
 

@@ -18,11 +18,15 @@ class Faulty(NamedTuple):
     language: str = "c"
     # Whether it is linked with newlib.
     hosted: bool = False
+    # Whether it is linked with libstdc++, too.
+    standard: bool = False
     # -mfloat-abi.
     floats: str = "soft"
     # For the compiler and the linker, in addition.
     options: Tuple[str, ...] = ()
     boards: Tuple[str, ...] = ("m33", "m7", "m4")
+    # Whether the board has a write buffer.
+    buffered: bool = False
 
 
 C_LEVELS = ("O0", "Og", "O2", "Os")
@@ -156,11 +160,45 @@ PROGRAMS: Dict[str, Faulty] = {
         "Keys that only grow make a tree of one branch, too high for a recursion.",
         boards=("m33",),
     ),
+    "valves": Faulty(
+        "imprecise-store",
+        "An index is reset one too late, and the port behind the array is overwritten.",
+        buffered=True,
+    ),
+    "mixer": Faulty("imprecise-store", "The newest of no blocks is number 65,535.", buffered=True),
+    "lamps": Faulty(
+        "imprecise-store", "A lamp that was given away is used by its floor.", language="cpp", buffered=True
+    ),
+    "camera": Faulty("dma-address", "A picture with a line too many goes over the pointer behind it."),
+    "recorder": Faulty("dma-length", "Eight events are copied to where six have room."),
+    "radio": Faulty("dma-stale-frame", "A receiver returns while DMA still copies into its frame."),
+    "journal": Faulty(
+        "stale-pointer", "A vector grows, and the pointers into it stay.", language="cpp", hosted=True, standard=True
+    ),
+    "agenda": Faulty(
+        "use-after-delete",
+        "A task that is cancelled is still the next one.",
+        language="cpp",
+        hosted=True,
+        standard=True,
+    ),
+    "signs": Faulty(
+        "heap-overrun-loop", "A string is written past its end.", language="cpp", hosted=True, standard=True
+    ),
+    "orders": Faulty(
+        "exception-unsafe",
+        "A pan is put down, and an exception keeps it from being taken up again.",
+        language="cpp",
+        hosted=True,
+        standard=True,
+    ),
     "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
 }
 
 # Builds that do not fault as they should, with the reason; of a whole level, or of a level on one board.
-LEFT_OUT: Dict[Tuple[str, ...], str] = {}
+LEFT_OUT: Dict[Tuple[str, ...], str] = {
+    ("radio", "O0"): "DMA overwrites a loop's counter, and the loop fills the history",
+}
 
 
 def levels_of(program: str) -> Tuple[str, ...]:

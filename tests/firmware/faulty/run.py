@@ -18,7 +18,7 @@ from elftools.elf.sections import SymbolTableSection
 
 import gdb_etm
 from tests.firmware.build import compiler
-from tests.firmware.faulty.build import BUILT, digest, elf, marked, name_of
+from tests.firmware.faulty.build import BUILT, digest, elf, marked, missing, name_of
 from tests.firmware.faulty.programs import PROGRAMS, builds
 
 # What is kept has another form since.
@@ -70,7 +70,9 @@ def outcome(program: str, level: str, board: str, folder: Path = BUILT, again: b
 
 
 def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path) -> Dict[str, Any]:
-    with gdb_etm.connect("board:" + board, elf=program_file, truth=str(truth), etb_size=_BUFFER) as session:
+    option = ("board.write_buffer=1",) if PROGRAMS[program].buffered else ()
+    place = "board:" + board
+    with gdb_etm.connect(place, elf=program_file, truth=str(truth), etb_size=_BUFFER, option=option) as session:
         session.start()
         stop = session.run(_SECONDS)
         capture = session.capture()
@@ -182,7 +184,7 @@ def is_right(program: str, facts: Dict[str, Any]) -> bool:
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[Tuple[str, str, str]]:
     for program, level, board in builds():
-        by_name = arguments.all or program in arguments.programs
+        by_name = (arguments.all or program in arguments.programs) and missing(program) is None
         if by_name and level in (arguments.level or level) and board in (arguments.board or board):
             yield program, level, board
 

@@ -21,6 +21,9 @@ FAST = (
     ("watch", "Og", "m33"),
     ("widgets", "O2", "m4"),
     ("shapes", "Og", "m33"),
+    ("valves", "O2", "m7"),
+    ("camera", "Os", "m4"),
+    ("signs", "Og", "m33"),
 )
 
 
@@ -37,6 +40,9 @@ def test_it_stops_where_it_should_with_its_culprit_in_the_history(
     program: str, level: str, board: str, tmp_path: Path
 ) -> None:
     assert (program, level, board) in builds()
+    reason = missing(program)
+    if reason is not None:
+        pytest.skip(reason)
     found = outcome(program, level, board, tmp_path)
     assert found.facts["stop"] == PROGRAMS[program].stop
     assert found.facts["agrees"] and found.facts["in_history"]

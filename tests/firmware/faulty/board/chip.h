@@ -53,6 +53,17 @@ extern "C" {
 #define UART_RXIE           1u
 #define UART_IRQ            0
 
+/* DMA0 copies COUNT bytes from SRC to DST. */
+#define DMA_SRC             REG(0x40020000)
+#define DMA_DST             REG(0x40020004)
+#define DMA_COUNT           REG(0x40020008)
+#define DMA_CTRL            REG(0x4002000C)
+#define DMA_STATUS          REG(0x40020010)
+#define DMA_ENABLE          1u
+#define DMA_IE              2u
+#define DMA_DONE            1u
+#define DMA_IRQ             2
+
 #define barrier()           __asm volatile("dsb\n\tisb" ::: "memory")
 #define irq_disable()       __asm volatile("cpsid i" ::: "memory")
 #define irq_enable()        __asm volatile("cpsie i" ::: "memory")

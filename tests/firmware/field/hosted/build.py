@@ -56,7 +56,7 @@ def elf(program: str) -> str:
     :param program: One of PROGRAMS that lacks nothing.
     """
     path = _BUILT / (program + ".elf")
-    sources = [*FOLDER.glob("*.*"), FOLDER.parent / "build.py"]
+    sources = [*FOLDER.glob("*.*"), FOLDER.parent / "build.py", FOLDER.parents[1] / "newlib.c"]
     if not path.exists() or path.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         _BUILT.mkdir(parents=True, exist_ok=True)
         _build(program, str(path))
@@ -68,7 +68,7 @@ def _build(program: str, out: str) -> None:
     gcc = compiler() or "arm-none-eabi-gcc"
     options = [*_FLAGS, *options_of(*BUILDS[program], level)]
     objects = []
-    for source in ("../../start.c", "system.c", _SOURCES[name]):
+    for source in ("../../start.c", "../../newlib.c", "system.c", _SOURCES[name]):
         objects.append("%s.%s.o" % (out, Path(source).stem))
         command = [gcc, *options, "-c", source, "-o", objects[-1]]
         subprocess.run(command, cwd=FOLDER, check=True)

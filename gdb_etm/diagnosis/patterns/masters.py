@@ -1,0 +1,69 @@
+"""Memory that another master wrote: DMA with a wrong address or length."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple
+
+from gdb_etm.diagnosis.scene import Area, Scene
+from gdb_etm.diagnosis.slice import Node
+from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.diagnosis.transfers import Length, Transfer, made_by, transfers
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace
+from gdb_etm.recovery.values import Tier
+
+
+class Masters:
+    """Finds transfers that went over what they were not meant for.
+
+    :param scene: What is looked at.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._found: Optional[List[Transfer]] = None
+
+    def look(self, node: Node) -> Optional[Suspicion]:
+        """Look at a value that was loaded from memory which others write."""
+        place = node.place
+        if node.maker.kind is not MakerKind.DEVICE or not isinstance(place, MemoryPlace):
+            return None
+        if not self._scene.is_ram(place.address):
+            return None
+        if self._found is None:
+            self._found = transfers(self._scene)
+        for one in reversed(self._found):
+            reached = one.reaching(place.address, place.size) if one.number < place.number else None
+            if reached is not None:
+                return self._wrong(one, reached, place.address)
+        return None
+
+    def _wrong(self, one: Transfer, reached: Tuple[Length, int], address: int) -> Optional[Suspicion]:
+        length, size = reached
+        areas = self._scene.names.containers(one.target)
+        victim = self._scene.names.containers(address)
+        left = [area for area in areas if not area.start <= address < area.end and (area.is_array or area is areas[0])]
+        if left:
+            home = max(left, key=lambda area: area.size)
+            is_long = one.target + size > home.end and size > home.size - (one.target - home.start)
+            number = made_by(self._scene, length.number, length.register)
+            return self._accused(one, number, size, home, _over(victim)) if is_long else None
+        inner = areas[-1] if areas else None
+        if inner is not None and not inner.is_array and inner.size < size and not _in_array(areas):
+            return self._accused(one, made_by(self._scene, one.number, one.register), size, inner, "")
+        return None
+
+    def _accused(self, one: Transfer, number: int, size: int, home: Area, over: str) -> Suspicion:
+        text = "lets a device (0x%08x) write %d bytes to %s, which has %d%s"
+        text %= (one.register & ~0xFFF, size, home.name, home.size - (one.target - home.start), over)
+        # Which numbers a device takes for a length is not known.
+        other = None if one.number == number else one.number
+        return Suspicion(SuspicionKind.TRANSFER, number, text, Tier.ASSUMED, other)
+
+
+def _in_array(areas: Sequence[Area]) -> bool:
+    # Whether what is written to is an element of several.
+    return any(area.is_array for area in areas[1:])
+
+
+def _over(victim: Sequence[Area]) -> str:
+    return ", over %s" % victim[-1].name if victim else ""
