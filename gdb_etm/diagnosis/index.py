@@ -7,7 +7,7 @@ from bisect import bisect_left
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.store import Span
-from gdb_etm.recovery.makers import KnownAccess
+from gdb_etm.recovery.makers import KnownAccess, Maker
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
 
@@ -37,6 +37,7 @@ class TraceIndex:
         self._addresses = array("Q", [0])
         self._executions: Dict[int, "array[int]"] = {}
         self._by_number: Dict[int, List[KnownAccess]] = {}
+        self._hidden: Dict[int, List[Maker]] = {}
         self._by_word: Dict[int, List[Touch]] = {}
         self._is_read = False
         self._find_executions()
@@ -77,6 +78,11 @@ class TraceIndex:
             found += self._by_word.get(word, ())
         return sorted({one for one in found if one.address < address + size and address < one.address + one.size})
 
+    def hidden(self, value: int) -> List[Maker]:
+        """List the stores of a word whose addresses are not known."""
+        self._read()
+        return self._hidden.get(value, [])
+
     def extent(self, areas: Sequence[Tuple[int, int]], before: int) -> Optional[range]:
         """Give from where to where memory was accessed before an instruction.
 
@@ -99,6 +105,8 @@ class TraceIndex:
                 break
             for at, access in origins.known():
                 self._add(at, access)
+            for value, maker in origins.hidden():
+                self._hidden.setdefault(value, []).append(maker)
             number = origins.first - 1
         for touches in self._by_word.values():
             touches.sort()

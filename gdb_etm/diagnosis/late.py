@@ -20,7 +20,7 @@ _REACH = 64
 _NEAR = 4096
 
 
-class Doubt(IntEnum):
+class StoreDoubt(IntEnum):
     """Why a store may have failed, the likeliest first."""
 
     NO_MEMORY = 0
@@ -33,7 +33,7 @@ class Doubt(IntEnum):
 class LateStore(NamedTuple):
     """A store that may have failed after it ran."""
 
-    doubt: Doubt
+    doubt: StoreDoubt
     number: int
     # None where it is not known.
     address: Optional[int]
@@ -43,7 +43,7 @@ class LateStore(NamedTuple):
     @property
     def is_sure(self) -> bool:
         """Whether it must have failed."""
-        return self.doubt <= Doubt.FAR
+        return self.doubt <= StoreDoubt.FAR
 
 
 def late_stores(scene: Scene, last: int) -> List[LateStore]:
@@ -79,14 +79,14 @@ def _stores(scene: Scene, number: int, used: Optional[range]) -> List[LateStore]
     return found[:1]
 
 
-def _doubt(scene: Scene, address: Optional[int], used: Optional[range]) -> Optional[Doubt]:
+def _doubt(scene: Scene, address: Optional[int], used: Optional[range]) -> Optional[StoreDoubt]:
     if address is None:
-        return Doubt.NOT_KNOWN
+        return StoreDoubt.NOT_KNOWN
     if not scene.is_mapped(address):
-        return Doubt.NO_MEMORY
+        return StoreDoubt.NO_MEMORY
     if scene.is_device(address):
-        return Doubt.DEVICE
+        return StoreDoubt.DEVICE
     if not scene.is_ram(address):
-        return Doubt.NOT_WRITABLE
+        return StoreDoubt.NOT_WRITABLE
     is_far = used is not None and not used.start - _NEAR <= address < used.stop + _NEAR
-    return Doubt.FAR if is_far else None
+    return StoreDoubt.FAR if is_far else None

@@ -200,7 +200,7 @@ class Scene:
         if found is None:
             found = self.recovery.origin(place)
             if found.kind is MakerKind.HIDDEN and isinstance(place, MemoryPlace):
-                found = self._still_there(place) or found
+                found = self._still_there(place) or self._of_its_value(place) or found
             self._makers[place] = found
         return found
 
@@ -224,6 +224,14 @@ class Scene:
         if len({maker.number for maker in makers}) == 1:
             return makers[0]
         return Maker(MakerKind.MERGED, place.number, tuple(parts), tier=Tier.ASSUMED)
+
+    def _of_its_value(self, place: MemoryPlace) -> Optional[Maker]:
+        # The only store of unknown address that has stored this very word, before it was read.
+        value = self.value(place)
+        if value.value is None or value.tier > Tier.ASSUMED or _is_common(value.value, place.size):
+            return None
+        stores = [one for one in self.index.hidden(value.value) if one.number < place.number]
+        return stores[0]._replace(tier=max(stores[0].tier, Tier.ASSUMED)) if len(stores) == 1 else None
 
     def put(self, place: Place, value: Value, maker: Maker) -> None:
         """Say what is known of a place that recovery does not know."""

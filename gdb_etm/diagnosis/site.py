@@ -6,7 +6,7 @@ import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.causes import FAULTS
-from gdb_etm.diagnosis.late import Doubt, LateStore, late_stores
+from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.operands import Operand, feeding, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -131,10 +131,10 @@ def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
         return FaultSite(event, number, None, False, None, (), found)
     one = found[0]
     why = {
-        Doubt.NO_MEMORY: NO_MEMORY,
-        Doubt.NOT_WRITABLE: "not writable",
-        Doubt.DEVICE: "a device's",
-        Doubt.FAR: FAR_AWAY,
+        StoreDoubt.NO_MEMORY: NO_MEMORY,
+        StoreDoubt.NOT_WRITABLE: "not writable",
+        StoreDoubt.DEVICE: "a device's",
+        StoreDoubt.FAR: FAR_AWAY,
     }.get(one.doubt, "")
     bad = Bad("the store's address", one.address, why, one.places, "store")
     return FaultSite(event, one.number - 1, scene.index.address(one.number), False, None, (bad,), found)

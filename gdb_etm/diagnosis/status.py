@@ -7,7 +7,7 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), B3.9 to B3.13 and D1.2; A
 
 from __future__ import annotations
 
-from typing import Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.causes import (
     ADDRESSES,
@@ -100,11 +100,14 @@ class FaultStatus(NamedTuple):
         return "%s (%s 0x%08x)" % (cause.line, register, self.address)
 
 
-def fault_status(registers: Mapping[str, int], exception: Optional[int] = None) -> FaultStatus:
+def fault_status(
+    registers: Mapping[str, int], exception: Optional[int] = None, changed: Sequence[str] = ()
+) -> FaultStatus:
     """Take a core's fault status registers apart.
 
     :param registers: By their lower-case names; of them ``shcsr``, ``cfsr``, ``hfsr``, ``dfsr``, ``mmfar``, ``bfar``,
         ``sfsr``, ``sfar`` and ``pc`` are used, and those that are missing tell nothing.
+    :param changed: Lines about those that were changed since; what they were is not known, or is in ``registers``.
     :param exception: The number of the exception that was taken; None in lockup.  Any other than a fault is as none.
     """
     exception = exception if exception in FAULTS else None
@@ -126,9 +129,9 @@ def fault_status(registers: Mapping[str, int], exception: Optional[int] = None) 
         while_unstacking=bool(fields & set(UNSTACKING)),
         is_lockup=is_lockup,
         notes=(),
-        is_known=any(name in registers for name in ("cfsr", "hfsr", "sfsr")),
+        is_known=bool(changed) or any(name in registers for name in ("cfsr", "hfsr", "sfsr")),
     )
-    return status._replace(notes=tuple(_notes(registers, status)))
+    return status._replace(notes=(*changed, *_notes(registers, status, bool(changed))))
 
 
 def _is_set(registers: Mapping[str, int], name: str) -> bool:
@@ -170,14 +173,14 @@ def _address(registers: Mapping[str, int], causes: Tuple[Cause, ...]) -> Tuple[s
     return best
 
 
-def _notes(registers: Mapping[str, int], status: FaultStatus) -> Iterator[str]:
+def _notes(registers: Mapping[str, int], status: FaultStatus, is_changed: bool) -> Iterator[str]:
     if not status.is_known:
         yield _UNKNOWN
         return
     yield from _addresses(registers, status)
     if status.is_forced:
         yield from _escalation(registers, status)
-    if not (status.causes or status.is_forced) and status.exception is not None:
+    if not (status.causes or status.is_forced or is_changed) and status.exception is not None:
         yield "%s: no bit tells of this fault: software has cleared it already" % _place(status.exception)
     for part in PARTS:
         if status.exception == HARD_FAULT and _is_set(registers, "SHCSR.%sACT" % PARTS[part]):

@@ -120,6 +120,14 @@ class Origins:
             if mask[one.address] == MASK and (mask[one.condition] != MASK or bits[one.condition]):
                 yield one.number, KnownAccess(one.store, bits[one.address], one.size, self._queries.tier(one.address))
 
+    def hidden(self) -> Iterator[Tuple[int, Maker]]:
+        """Give the words that were stored to addresses which are not known, each with its store."""
+        mask, bits = self._domain.mask, self._domain.bits
+        for at, one in enumerate(self._ssa.accesses):
+            is_hidden = one.store and one.size == 4 and mask[one.address] != MASK and mask[one.data] == MASK
+            if is_hidden and self._queries.tier(one.data) <= Tier.ASSUMED:
+                yield bits[one.data], self._stored(at)
+
     def target(self, number: int) -> Optional[Maker]:
         """Find what made an indirect branch's target."""
         template = self._template(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
+from gdb_etm.diagnosis.changed import at_fault
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import CommandError
@@ -58,10 +59,11 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
         known = with_masters(session, decoded, known) or known
     with known.solved(len(decoded.history) + 1, session.meter):
         scene = scene_for(session, decoded, known)
-        found = diagnose(scene, registers)
+        changed = at_fault(scene, registers)
+        found = diagnose(scene, changed.registers)
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
     from gdb_etm.diagnosis.status import fault_status
 
     vector = found.site.event.vector if found.site.event is not None else None
-    return Diagnosed(decoded, known, scene, fault_status(registers, vector), found)
+    return Diagnosed(decoded, known, scene, fault_status(changed.registers, vector, changed.notes), found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.diagnose import Diagnosis
-from gdb_etm.diagnosis.late import Doubt
+from gdb_etm.diagnosis.late import StoreDoubt
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FAR_AWAY, FaultSite
 from gdb_etm.diagnosis.slice import Node
@@ -25,11 +25,11 @@ _PIECES = 8
 _STATUS = 4
 _INDENT = " " * 7
 _LATE_WORDS = {
-    Doubt.NO_MEMORY: "no memory is there",
-    Doubt.NOT_WRITABLE: "not writable",
-    Doubt.FAR: FAR_AWAY,
-    Doubt.NOT_KNOWN: "its address is not known",
-    Doubt.DEVICE: "a device, which may have no clock or power",
+    StoreDoubt.NO_MEMORY: "no memory is there",
+    StoreDoubt.NOT_WRITABLE: "not writable",
+    StoreDoubt.FAR: FAR_AWAY,
+    StoreDoubt.NOT_KNOWN: "its address is not known",
+    StoreDoubt.DEVICE: "a device, which may have no clock or power",
 }
 _TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.UNKNOWN: "not known"}
 # What would say more, where a way back ends.

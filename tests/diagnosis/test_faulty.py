@@ -25,6 +25,11 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("units", "Og", "m7", "stale_frame"),
     ("packets", "Og", "m33", "unaligned"),
     ("imu", "O2", "m4", "fpu_off"),
+    ("valves", "Og", "m33", "overrun"),
+    ("mixer", "Os", "m33", "wrapped"),
+    ("camera", "Os", "m33", "transfer"),
+    ("recorder", "Og", "m33", "transfer"),
+    ("survey", "Og", "m33", "overrun"),
 )
 LONGEST = 25
 
@@ -72,6 +77,27 @@ def test_a_chain_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) ->
     assert len(lines) <= LONGEST
     why = next(index for index, line in enumerate(lines) if line.startswith("why "))
     assert "loaded from settings.on_key" in lines[why] and "settings.on_key = 0x00000000: stored" in lines[why + 1]
+
+
+def test_an_imprecise_error_has_its_store(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("valves", "Og", "m33"), capsys=capsys)
+    text = "\n".join(lines)
+    assert "CFSR.IMPRECISERR" in text and "BFAR 0x" not in text
+    where = next(index for index, line in enumerate(lines) if line.startswith("where  #"))
+    assert "valves.c:38" in lines[where] and "str" in lines[where]
+    assert lines[where + 1].endswith(": no memory is there")
+
+
+def test_what_a_handler_has_changed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(lines_of(run("survey", "Og", "m33"), capsys=capsys))
+    assert "CFSR: the handler has written it at #" in text and "CFSR.PRECISERR" not in text
+    assert "stacked PC 0x" in text and "by the trace: #" in text
+
+
+def test_a_transfer_is_told_with_what_recovers_the_past(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(lines_of(run("camera", "Os", "m33"), capsys=capsys))
+    assert "lets a device (0x40020000) write 32 bytes to picture.look, which has 4" in text
+    assert "this is assumed" in text and "set etm volatile 0x20000000,192" in text
 
 
 def test_the_object_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:

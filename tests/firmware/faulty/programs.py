@@ -169,6 +169,9 @@ PROGRAMS: Dict[str, Faulty] = {
     "lamps": Faulty(
         "imprecise-store", "A lamp that was given away is used by its floor.", language="cpp", buffered=True
     ),
+    "survey": Faulty(
+        "bss-overrun-loop", "A round has a value more than there are sensors, over a pointer.", stop="give_up"
+    ),
     "camera": Faulty("dma-address", "A picture with a line too many goes over the pointer behind it."),
     "recorder": Faulty("dma-length", "Eight events are copied to where six have room."),
     "radio": Faulty("dma-stale-frame", "A receiver returns while DMA still copies into its frame."),
