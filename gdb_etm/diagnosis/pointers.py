@@ -176,10 +176,10 @@ def initialises(scene: Scene, number: int) -> bool:
     filled = filled_by_library(scene, number)
     if filled is not None and scene.names.is_marker(filled.low):
         return True
-    here, last = scene.index.address(number), number
-    for one in scene.index.executions(here, number + _LOOP):
-        last = one if one > last and scene.activation(one) is scene.activation(number) else last
-    found = sweep(scene, last)
+    here, own = scene.index.address(number), scene.activation(number)
+    until = number if own is None else min(number + _LOOP, own.last)
+    later = reversed(scene.index.executions(here, until + 1))
+    found = sweep(scene, next((one for one in later if scene.activation(one) is own), number))
     if found is None or found.stores < 2 or found.first > number:
         return False
     begins = [one.address for one in scene.accesses(found.first) if one.store]

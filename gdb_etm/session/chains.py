@@ -12,19 +12,17 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.asked import Asked
-from gdb_etm.views.fault import Words, place_words
+from gdb_etm.views.fault import SAYS_MORE, Words, is_beginning, place_words
 from gdb_etm.views.steps import place_name, step_text, value_at
 from gdb_etm.views.text import plural
 from gdb_etm.views.tree import TreeStep
 from gdb_etm.views.values import mark
 
-# Why a way back ends, and what would say more.
+# Why a way back ends.
 _ENDS = {
     MakerKind.CONSTANT: "a constant of the program",
     MakerKind.DEVICE: "what a device, or another master, put there is in no trace of the core's",
-    MakerKind.BEFORE: 'what ran before is not known: a filter ("help etm filter") makes room for more',
-    MakerKind.HIDDEN: 'a store whose address is not known may be newer: "set etm anchor-memory on" says more next time',
-    MakerKind.OUTSIDE: 'what made it is not followed: data trace ("help etm start") says more next time',
+    **SAYS_MORE,
 }
 _UNSURE = 'what it rests on is not followed; "etm why" says why'
 
@@ -130,7 +128,7 @@ def _end(found: Slice, on_stack: Optional[Node], began: BufferEnd) -> str:
     own = sorted([node for node in ends if not node.is_address], key=lambda node: node.maker.kind is MakerKind.CONSTANT)
     if own:
         text = _ENDS.get(own[0].maker.kind, _UNSURE)
-        if own[0].maker.kind is MakerKind.BEFORE and began is BufferEnd.STARTED and own[0].maker.number <= 1:
+        if is_beginning(own[0].maker, began):
             text = "tracing started there"
         return "[ends at #{:,}: {}]".format(own[0].maker.number, text)
     if on_stack is not None:

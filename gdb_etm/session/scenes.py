@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import List, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
@@ -53,14 +53,19 @@ def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVaria
 def _debug_information(
     paths: Tuple[str, ...], versions: Tuple[Tuple[int, ...], ...]
 ) -> Tuple[StaticVariables, FrameVariables]:
-    readable: List[str] = []
-    for path in paths:
-        try:
-            load_variables([path])
-        except ImageError:
-            continue
-        readable.append(path)
-    return load_variables(readable), load_frame_variables(readable)
+    try:
+        return load_variables(paths), load_frame_variables(paths)
+    except ImageError:
+        readable = [path for path in paths if _is_readable(path)]
+        return load_variables(readable), load_frame_variables(readable)
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        load_variables([path])
+    except ImageError:
+        return False
+    return True
 
 
 def words_for(session: DebugSession, scene: Scene) -> Words:

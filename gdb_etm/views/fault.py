@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.diagnose import Diagnosis
 from gdb_etm.diagnosis.late import StoreDoubt
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FAR_AWAY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
+from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.views.steps import place_name, step_text
 from gdb_etm.views.text import align, exception_text
@@ -32,11 +33,11 @@ _LATE_WORDS = {
     StoreDoubt.DEVICE: "a device, which may have no clock or power",
 }
 _TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.UNKNOWN: "not known"}
-# What would say more, where a way back ends.
-_MORE = {
-    MakerKind.BEFORE: 'what ran before was overwritten: a filter ("help etm filter") makes room for it',
-    MakerKind.HIDDEN: '"set etm anchor-memory on", or data trace ("help etm start"), says more at the next run',
-    MakerKind.OUTSIDE: 'data trace ("help etm start") says more at the next run',
+# Why a way back ends, and what would say more.
+SAYS_MORE = {
+    MakerKind.BEFORE: 'what ran before is not known: a filter ("help etm filter") makes room for more',
+    MakerKind.HIDDEN: 'a store whose address is not known may be newer: "set etm anchor-memory on" says more next time',
+    MakerKind.OUTSIDE: 'what made it is not followed: data trace ("help etm start") says more next time',
 }
 
 
@@ -184,8 +185,14 @@ def _how_sure(verdict: Suspicion) -> str:
 
 
 def _ends(diagnosis: Diagnosis, scene: Scene) -> List[str]:
-    found = [_MORE[end.node.maker.kind] for end in diagnosis.ends if end.node.maker.kind in _MORE]
-    return list(dict.fromkeys(found))[:1]
+    makers = [end.node.maker for end in diagnosis.ends]
+    makers = [one for one in makers if not is_beginning(one, scene.history.end_reason)]
+    return [SAYS_MORE[one.kind] for one in makers if one.kind in SAYS_MORE][:1]
+
+
+def is_beginning(maker: Maker, began: BufferEnd) -> bool:
+    """Check whether a way back ends where tracing started: nothing was lost there."""
+    return maker.kind is MakerKind.BEFORE and began is BufferEnd.STARTED and maker.number <= 1
 
 
 def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:

@@ -39,6 +39,7 @@ def main():
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="default: all")
     parser.add_argument("-l", "--level", action="append", help="only this level, such as O2")
     parser.add_argument("-b", "--board", action="append", help="only this board")
+    parser.add_argument("-n", "--every", type=int, default=1, metavar="N", help="only every Nth of these builds")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each verdict")
     arguments = parser.parse_args()
@@ -57,7 +58,7 @@ def main():
         if lacking.get(build[0], "") is None
         and build[1] in (arguments.level or [build[1]])
         and build[2] in (arguments.board or [build[2]])
-    ]
+    ][:: arguments.every]
     found = {}
     with Pool(arguments.jobs, maxtasksperchild=20) as pool:
         for build, one in pool.imap_unordered(judged, wanted):
