@@ -21,14 +21,17 @@ sys.path.insert(0, ROOT)
 LETTERS = {"named": "N", "chain": "c", "missed": ".", "wrong": "W"}
 
 
-def judged(build):
+def judged(asked):
     """Run a build unless its capture is kept, and diagnose it."""
     from gdb_etm.errors import EtmError
+    from tests.firmware.faulty.build import BUILT
     from tests.firmware.faulty.run import outcome
     from tests.firmware.faulty.verdict import judge
 
+    build, anchored = asked
+    folder = BUILT.with_name("faulty-anchored") if anchored else BUILT
     try:
-        return build, judge(outcome(*build))
+        return build, judge(outcome(*build, folder=folder, anchored=anchored))
     except (EtmError, ValueError) as error:
         return build, str(error)
 
@@ -41,6 +44,7 @@ def main():
     parser.add_argument("-b", "--board", action="append", help="only this board")
     parser.add_argument("-n", "--every", type=int, default=1, metavar="N", help="only every Nth of these builds")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--anchored", action="store_true", help="with the RAM at the start: anchor-memory on")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each verdict")
     arguments = parser.parse_args()
     from tests.firmware.faulty.build import missing
@@ -61,7 +65,7 @@ def main():
     ][:: arguments.every]
     found = {}
     with Pool(arguments.jobs, maxtasksperchild=20) as pool:
-        for build, one in pool.imap_unordered(judged, wanted):
+        for build, one in pool.imap_unordered(judged, [(build, arguments.anchored) for build in wanted]):
             found[build] = one
             if isinstance(one, str):
                 print("%s: %s" % ("-".join(build), one), flush=True)

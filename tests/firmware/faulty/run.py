@@ -52,8 +52,13 @@ def prepare(program: str, level: str, board: str, folder: Path = BUILT, again: b
     return outcome(program, level, board, folder, again).snapshot
 
 
-def outcome(program: str, level: str, board: str, folder: Path = BUILT, again: bool = False) -> Outcome:
-    """Run a build as :func:`prepare` does, and say what became of it."""
+def outcome(
+    program: str, level: str, board: str, folder: Path = BUILT, again: bool = False, anchored: bool = False
+) -> Outcome:
+    """Run a build as :func:`prepare` does, and say what became of it.
+
+    :param anchored: With ``set etm anchor-memory on``.
+    """
     name = name_of(program, level, board)
     snapshot, notes, current = folder / name, folder / (name + ".json"), digest(program, level, board)
     program_file = elf(program, level, board, folder)
@@ -62,17 +67,19 @@ def outcome(program: str, level: str, board: str, folder: Path = BUILT, again: b
         if kept.get("digest") == current and kept.get("form") == _FORM:
             return Outcome(snapshot, program_file, kept)
     truth = folder / (name + ".truth")
-    facts = _run(program, board, program_file, snapshot, truth)
+    facts = _run(program, board, program_file, snapshot, truth, anchored)
     facts.update(program=program, level=level, board=board, kind=PROGRAMS[program].kind, digest=current, form=_FORM)
     notes.write_text(json.dumps(facts, indent=1) + "\n", "ascii")
     truth.unlink()
     return Outcome(snapshot, program_file, facts)
 
 
-def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path) -> Dict[str, Any]:
+def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path, anchored: bool) -> Dict[str, Any]:
     option = ("board.write_buffer=1",) if PROGRAMS[program].buffered else ()
     place = "board:" + board
     with gdb_etm.connect(place, elf=program_file, truth=str(truth), etb_size=_BUFFER, option=option) as session:
+        if anchored:
+            session._session.settings["anchor-memory"] = "on"
         session.start()
         stop = session.run(_SECONDS)
         capture = session.capture()
