@@ -71,12 +71,13 @@ def run_openocd(config: Path, *commands: str) -> str:
 
 
 @contextmanager
-def openocd(config: Path, *commands: str) -> Iterator[OpenOcd]:
+def openocd(config: Path, *commands: str, before: str = "") -> Iterator[OpenOcd]:
     """Run OpenOCD as a server for GDB.
 
     :param commands: What comes after ``init``.
+    :param before: What comes before it.
     """
-    script = "; ".join([_NO_PORTS, "init", *commands])
+    script = "; ".join([_NO_PORTS, *([before] if before else []), "init", *commands])
     command = [openocd_program(), "-f", str(config), "-c", script]
     with subprocess.Popen(command, stderr=subprocess.PIPE, universal_newlines=True) as server:
         said: List[str] = []

@@ -6,7 +6,7 @@ Commands and the Python interface are two ways to the same things here; neither 
   changes of settings.
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
 - ``connecting.py``: from a user's request to a connection; ``opening.py``: by way of pyOCD or of GDB's own connection;
-  ``servers.py``: what other GDB servers do in their own way;
+  ``servers.py``: what other GDB servers do in their own way; ``monitor_port.py``: OpenOCD's access ports;
   ``connection.py``: the trace unit and buffer that it reaches; ``disconnecting.py``: how a connection ends;
   ``interpreter.py``: which Python runs pyOCD; ``description.py``: the trace hardware in words.
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to

@@ -100,7 +100,7 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     :raises EtmError: Trace unit or buffer cannot be used, or a file cannot be read.
     """
     from gdb_etm.coresight.topology import Choice
-    from gdb_etm.session.opening import CONNECTED, over_debugger, over_process
+    from gdb_etm.session.opening import CONNECTED, over_debugger, over_monitor, over_process
 
     if session.connection is not None:
         raise CommandError('connected to %s already. "etm disconnect" first' % session.connection.name)
@@ -117,7 +117,9 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     profile = None
     if request.profile is not None:
         profile = _NO_PROFILE if request.profile == "none" else load(request.profile)
-    if where == OWN or (not where and of_debugger is not None and not alone):
+    if where == OWN and alone:
+        connection = over_monitor(session.debugger)
+    elif where == OWN or (not where and of_debugger is not None and not alone):
         if not where:
             yield "GDB is connected already: using its connection"
         connection = over_debugger(session.debugger, session.settings.get("reverse") != "off")
@@ -187,8 +189,8 @@ def _check(request: ConnectRequest) -> None:
         if value is not None:
             raise CommandError("--%s is for a debug probe: etm connect without %s" % (name, where))
     if request.dap_only:
-        if where not in ("", *BOARDS):
-            raise CommandError("--dap-only is for pyOCD started here: etm connect without %s" % where)
+        if where not in ("", OWN, *BOARDS):
+            raise CommandError("--dap-only is for pyOCD started here, or for target: etm connect without %s" % where)
         if request.mode not in (None, "attach"):
             raise CommandError("--mode %s: --dap-only leaves the core as it is" % request.mode)
     if request.option and where not in ("", *BOARDS):

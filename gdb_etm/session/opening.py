@@ -16,6 +16,7 @@ from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.description import core_type
 from gdb_etm.session.interpreter import interpreter
+from gdb_etm.session.monitor_port import spaces_of
 from gdb_etm.session.servers import kind_of
 
 # The error when a second connection would take GDB's own.
@@ -94,6 +95,17 @@ def over_debugger(debugger: Debugger, reverse: bool = False) -> TargetConnection
     if address is None or kind is None or not kind.stays_halted:
         return over_port(port)
     return _over_relay(debugger, address, port.name)
+
+
+def over_monitor(debugger: Debugger) -> TargetConnection:
+    """Use monitor commands of the debugger's OpenOCD, and leave its core alone.
+
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises ConnectError: The debugger's server is no OpenOCD.
+    """
+    spaces = spaces_of(debugger)
+    title = "OpenOCD's access ports only: %s" % ", ".join(space.port.name for space in spaces)
+    return TargetConnection("OpenOCD", title, None, spaces, None)
 
 
 def _over_relay(debugger: Debugger, address: Tuple[str, int], name: str) -> TargetConnection:
