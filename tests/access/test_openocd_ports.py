@@ -23,6 +23,7 @@ from gdb_etm.session.decoding import decode_capture
 from gdb_etm.session.monitor_port import MonitorPort
 from gdb_etm.session.opening import over_monitor
 from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.session.servers import kind_of, reset_commands
 from gdb_etm.traceunit.options import TraceOptions
 from tests.gdb_session import ROOT, run_gdb
 from tests.openocd import board_with_pins, connect_commands, openocd
@@ -37,6 +38,7 @@ class TclDebugger:
     """What gives OpenOCD commands as "monitor" does, over its Tcl port."""
 
     def __init__(self, port: int) -> None:
+        self.address = "localhost", 3333
         for _ in range(_TRIES):
             # The port is opened a little after GDB's.
             try:
@@ -47,7 +49,7 @@ class TclDebugger:
         raise AssertionError("OpenOCD opens no Tcl port")
 
     def server(self) -> Optional[Tuple[str, int]]:
-        return "localhost", 3333
+        return self.address
 
     def monitor(self, command: str) -> str:
         self._socket.sendall(("if {[catch {%s} said]} {set said FAILED}; set said" % command).encode() + _END)
@@ -90,6 +92,23 @@ def test_a_cortex_a9_is_traced_through_openocd(tmp_path: Path) -> None:
     ran = [line[:10] for line in truth.read_text().splitlines() if re.match("0x[0-9a-f]{8}", line)]
     assert len(found) > 1000
     assert " ".join(found) in " ".join(ran)
+
+
+def test_a_server_is_known_by_its_version_or_its_port(tmp_path: Path) -> None:
+    port = free_port()
+    with board_with_pins(tmp_path, "m33") as config:
+        with openocd(config, before="tcl_port %d" % port):
+            with closing(TclDebugger(port)) as debugger:
+                kind = kind_of(cast(Any, debugger))
+                assert kind is not None and kind.name == "OpenOCD" and kind.stays_halted
+                for command in reset_commands(cast(Any, debugger)):
+                    debugger.monitor(command)
+                assert debugger.monitor("m33.cpu curstate") == "halted"
+                # The ports of their manuals; neither is asked for its version.
+                debugger.address = "localhost", 2331
+                assert reset_commands(cast(Any, debugger)) == ("halt", "reset")
+                debugger.address = "localhost", 61234
+                assert reset_commands(cast(Any, debugger)) == ("reset", "halt")
 
 
 def test_errors_of_the_port(tmp_path: Path) -> None:

@@ -129,6 +129,9 @@ def test_a_description_numbers_its_registers_on() -> None:
     assert isinstance(layout, RegisterLayout)
     assert [(one.name, one.number, one.bits) for one in layout.registers] == [("a", 0, 32), ("b", 7, 64), ("c", 8, 8)]
     assert layout.values("01000000" + "xx" * 8 + "ff") == {"a": 1, "c": 255}
+    # As OpenOCD 0.12 describes a Cortex-M's: a bit takes a byte in packets.
+    masks = described('<reg name="primask" bitsize="1" regnum="93"/><reg name="control" bitsize="3" regnum="96"/>')
+    assert masks is not None and [one.bits for one in masks.registers] == [8, 8]
     assert described('<reg name="a" bitsize="100000000"/>') is None and described("") is None
 
 
