@@ -25,7 +25,7 @@ def the_block() -> Block:
 
 
 def session(block: Block, folder: Path) -> str:
-    """Type it into GDB, beside a board and OpenOCD; return what is printed."""
+    """Type it into GDB, beside OpenOCD; return what is printed."""
     with board_with_pins(folder, "m33", "--elf", str(DEMO / "demo.elf")) as config:
         # Without the reset GDB would say where the program was, which is another place each time.
         with openocd(config, "reset halt") as server:
