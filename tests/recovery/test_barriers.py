@@ -27,7 +27,7 @@ def test_what_was_passed_over_is_not_looked_at_again(monkeypatch: pytest.MonkeyP
     pointers = [ssa.new(-1) for _ in range(_COUNT)]
     for pointer in odd + pointers:
         ssa.store(pointer, ssa.new(-1), 1, ssa.one)
-    may_alias = MayAlias(ssa, Cells(ssa), lambda number: number)
+    may_alias = MayAlias(ssa, Cells(ssa))
     may_alias.dead_stack = DeadStack(ssa)
     looks: List[int] = []
     may_hit = MayAlias._may_hit
