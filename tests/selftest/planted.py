@@ -1,4 +1,4 @@
-"""Defects of hardware as data: what is planted, and which step must fail, and why.
+"""Planted defects of hardware: which step must fail, and why.
 
 A defect changes a board after it was made: a register with stuck bits, a unit that acts as if something else were
 programmed, bytes that are lost on their way.
