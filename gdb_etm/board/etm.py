@@ -234,7 +234,7 @@ class Etmv4Device(TraceUnitDevice[Encoder]):
             return_stack=bool(configuration & _RS),
             broadcast=self._broadcast() if configuration & _BB else None,
             timestamps=bool(configuration & _TS),
-            time=self.now(),
+            time=self._time(),
             threshold=self._values[_CCCTLR] if configuration & _CCI else None,
             sync_period=1 << self.read32(_SYNCPR) if self.read32(_SYNCPR) else 0,
             view=None if logic.is_open else logic,

@@ -130,7 +130,7 @@ class Etmv3Device(Armv7Device[Encoder]):
             branch_output=bool(control & _BRANCH_OUTPUT),
             cost=_cycles if control & _CYCLE_ACCURATE else None,
             timestamps=bool(control & _TIMESTAMPS),
-            time=self.now(),
+            time=self._time(),
             wide_timestamps=bool(model.ccer & _WIDE_TIMESTAMPS),
             alternative=bool(model.idr >> 20 & 1),
             sync_period=self.read32(SYNCFR),

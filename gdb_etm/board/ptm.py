@@ -84,7 +84,7 @@ class PtmDevice(Armv7Device[Encoder]):
             return_stack=bool(control & _RETURN_STACK),
             broadcast=(lambda address: True) if control & _BROADCAST else None,
             timestamps=bool(control & _TIMESTAMPS),
-            time=self.now(),
+            time=self._time(),
             wide_timestamps=bool(self._model.ccer >> 29 & 1),
             gray_timestamps=not self._model.ccer >> 28 & 1,
             barriers=bool(self._model.ccer >> 24 & 1),

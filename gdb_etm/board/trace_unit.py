@@ -89,8 +89,9 @@ class TraceUnitDevice(ComponentDevice, Generic[E]):
         self._encoder: Optional[E] = None
         # Called when it has lost its power.
         self.power_lost: Callable[[], None] = lambda: None
-        # Tells the time that timestamps have.
+        # Tells the time; timestamps count from when the unit was first enabled.
         self.now: Callable[[], int] = lambda: 0
+        self._first_enabled: Optional[int] = None
         # Called with the external outputs, one bit each, when they change.
         self.outputs: Callable[[int], None] = lambda levels: None
         self._inputs_high = 0
@@ -118,6 +119,11 @@ class TraceUnitDevice(ComponentDevice, Generic[E]):
     def register(self, offset: int) -> int:
         """Return what is programmed into a register."""
         return self._values.get(offset, 0)
+
+    def _time(self) -> int:
+        if self._first_enabled is None:
+            self._first_enabled = self.now()
+        return self.now() - self._first_enabled
 
     def _read(self, offset: int) -> int:
         if offset == _PDSR:

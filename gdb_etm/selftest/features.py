@@ -137,7 +137,7 @@ def timestamps(rig: Rig) -> str:
         raise StepFailure("timestamps go back: %s" % _times(found))
     if found[0] == found[-1]:
         raise StepFailure("the time stands still at 0x%x: is the chip's timestamp generator on?" % found[0])
-    return "0x%x to 0x%x in two runs" % (found[0], found[-1])
+    return "%s from the first timestamp of two runs to the last" % plural(found[-1] - found[0], "tick")
 
 
 def _times(found: List[int]) -> str:
