@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import Callable, Iterable, Iterator, List
+from typing import Iterable, Iterator, List
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import CaptureError
@@ -11,7 +10,7 @@ from gdb_etm.selftest.core import PC, HaltedCore, is_memory
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
 from gdb_etm.selftest.program import ALIGNMENT, SIZE, Layout
 from gdb_etm.selftest.rig import Rig
-from gdb_etm.selftest.steps import findings
+from gdb_etm.selftest.steps import MOST_RUNS, findings
 from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.session import TraceSession
 
@@ -63,10 +62,10 @@ class SelfTestBench:
                 'the core is in lockup (PC 0x%08x), which cannot be put back: "monitor reset halt" first' % pc
             )
 
-    def findings(self, clock: Callable[[], float] = time.monotonic) -> Iterator[StepFinding]:
+    def findings(self, most: int = MOST_RUNS) -> Iterator[StepFinding]:
         """Make all steps, put everything back, and say so; :meth:`check` comes first.
 
-        :param clock: In seconds.
+        :param most: Runs of the program after which no other step begins.
         :raises AccessError: The connection is lost.
         """
         core, base = self._core, self._base
@@ -75,7 +74,7 @@ class SelfTestBench:
         by_hand, self._trace.by_hand = self._trace.by_hand, ByHand()
         try:
             core.prepare(state)
-            yield from findings(Rig(self._trace, core, Layout(base)), clock)
+            yield from findings(Rig(self._trace, core, Layout(base)), most)
         finally:
             self._trace.by_hand = by_hand
             wrong = self._put_back(base, memory) + core.restore(state)

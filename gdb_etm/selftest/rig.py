@@ -91,6 +91,8 @@ class Rig:
         self._image = MemoryImage(layout.code, CODE, _NAME)
         # Bytes of trace that a pass makes, without any option; 0 until that is known.
         self.pass_bytes = 0.0
+        # How often the program ran under trace.
+        self.runs = 0
 
     def read_unit(self, register: Register) -> int:
         """Read a register of the trace unit."""
@@ -174,6 +176,7 @@ class Rig:
         return "the core halted at %s and not at its BKPT (%s)" % (self.layout.name(pc), quoted)
 
     def _drained(self, options: TraceOptions, plan: Plan, passes: int) -> TracedRun:
+        self.runs += 1
         self.trace.stop()
         status = self.trace.sink.status()
         capture = self.trace.drain("self test")
