@@ -1,1 +1,1 @@
-"""Tests of the self test: its program, its steps, and defects that it must find."""
+"""Tests of the self test: program, steps, planted defects."""

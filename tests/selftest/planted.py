@@ -1,4 +1,4 @@
-"""Planted defects of hardware: which step must fail, and why.
+"""Defects of hardware as data, with the step that must fail.
 
 A defect changes a board after it was made: a register with stuck bits, a unit that acts as if something else were
 programmed, bytes that are lost on their way.
@@ -249,7 +249,7 @@ def together(*plants: Plant) -> Plant:
 
 def no_clock(board: Board) -> None:
     """Have the clock of the trace bus stand still: no byte arrives."""
-    setattr(board, "_to_funnel", lambda trace_id, data: None)
+    board._to_funnel = lambda trace_id, data: None  # type: ignore[method-assign]
     unit: Any = board.unit
     unit._out = board._to_funnel
 

@@ -1,4 +1,7 @@
-"""The self test on boards without a defect: it passes, and leaves no mark (real pyOCD, without GDB)."""
+"""The self test on boards without a defect.
+
+It passes, and leaves no mark.  Real pyOCD, without GDB.
+"""
 
 from __future__ import annotations
 

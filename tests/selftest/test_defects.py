@@ -1,4 +1,7 @@
-"""Every planted defect is found, at its step and for its reason (real pyOCD, without GDB)."""
+"""Every planted defect is found, at its step.
+
+Real pyOCD, without GDB.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tests.selftest.planted import DEFECTS, Defect
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda one: "%s: %s" % (one.board, one.name))
 def test_planted_defect(defect: Defect) -> None:
-    """The first step that fails is the one that shows the defect, and its line says why."""
+    """The first step that fails shows the defect, and says why."""
     with board_at_hand(defect.board, defect.plant, **defect.options) as hand:
         found = hand.findings()
     failed = [one for one in found if one.outcome is StepOutcome.FAILED]

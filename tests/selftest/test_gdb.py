@@ -21,7 +21,7 @@ def shell(*words: str) -> Tuple[int, str, str]:
 
 
 def test_in_the_middle_of_a_program() -> None:
-    """Registers, locals and what comes next are the program's; its trace was kept, and goes on."""
+    """Registers and what comes next are the program's."""
     out = run_gdb(
         [
             "etm connect board:m33 --elf %s" % DEMO,

@@ -1,4 +1,4 @@
-"""The self test's program: its source is what its bytes are, and its path is what runs.
+"""The self test's program: source, bytes, path.
 
 Differential run: GNU as and nm; the board's truth: the core's single steps.
 """
