@@ -36,7 +36,7 @@ class BoardAtHand:
         self.session = DebugSession(OfflineDebugger())
 
     def connect(self) -> None:
-        """Find trace unit and buffer; a failure is left to the self test."""
+        """Find trace unit and buffer, if they can be found."""
         connection = self.session.connection = over_port(self.port)
         try:
             connection.find(Choice())

@@ -72,7 +72,7 @@ def reads(address: int, bits: int, value: int = 0) -> Plant:
 
 
 def acts_as(**registers: Tuple[int, Change]) -> Plant:
-    """Have a trace unit act as if other values were programmed, whatever its registers read as.
+    """Have a trace unit act as if other values were programmed.
 
     :param registers: Any word, and the register's offset and the change.
     """
@@ -225,7 +225,7 @@ def flush_never_ends(board: Board) -> None:
 
 
 def method(part: str, name: str, result: Any = None) -> Plant:
-    """Have a method of a part of the board do nothing, and return something.
+    """Have a method of a part do nothing but return something.
 
     :param part: ``"unit"``, ``"buffer"``, or a number of a comparator of the DWT.
     """
@@ -249,9 +249,8 @@ def together(*plants: Plant) -> Plant:
 
 def no_clock(board: Board) -> None:
     """Have the clock of the trace bus stand still: no byte arrives."""
-    board._to_funnel = lambda trace_id, data: None  # type: ignore[method-assign]
     unit: Any = board.unit
-    unit._out = board._to_funnel
+    unit._out = lambda trace_id, data: None
 
 
 def without(bits: int) -> Change:

@@ -61,7 +61,7 @@ def _everything(hand: BoardAtHand) -> Dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["m33 full", "m7", "m4 data"])
 def test_leaves_no_mark(name: str) -> None:
-    """Memory, core, unit and DWT are as before, though a debugger had set some of them."""
+    """Memory, core, unit and DWT are as before."""
     with board_at_hand(name.split()[0], **_BOARDS[name]) as hand:
         machine: Any = hand.board.machine
         machine.bus.ram[:4096] = bytes(n * 7 & 0xFF for n in range(4096))
@@ -73,7 +73,7 @@ def test_leaves_no_mark(name: str) -> None:
 
 
 def test_goes_on_tracing() -> None:
-    """A trace that was on before is on again, and its plan is the user's."""
+    """A trace that was on before is on again."""
     from gdb_etm.traceunit.options import TraceOptions
 
     with board_at_hand("m33") as hand:
@@ -112,7 +112,7 @@ def test_running_core() -> None:
 
 
 def test_limit() -> None:
-    """After so many runs no other step begins; what is borrowed comes back all the same."""
+    """After so many runs no other step begins."""
     with board_at_hand("m33") as hand:
         bench = SelfTestBench(hand.port, hand.session.connected().session())
         bench.check()

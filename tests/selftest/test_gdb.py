@@ -6,7 +6,6 @@ import subprocess
 import sys
 from typing import Tuple
 
-from gdb_etm.board.board import Board  # noqa: F401 - skipped by name where Unicorn is absent
 from tests.gdb_session import ROOT, run_gdb
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"

@@ -41,7 +41,7 @@ def test_source_and_bytes(tmp_path: Path) -> None:
 
 
 def test_whole_path_by_single_steps() -> None:
-    """Three passes, an instruction at a time; the log is the program's own."""
+    """Three passes, an instruction at a time."""
     with board_at_hand("m33") as hand:
         core, layout = HaltedCore(hand.port), Layout(0x20001000)
         state = core.save()
