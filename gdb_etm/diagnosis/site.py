@@ -118,6 +118,9 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     fetches = any(is_reported(registers, name) for name in _OF_FETCHES)
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
+    if address is None and is_branch and fetches:
+        # An ETMv3 does not trace where a branch went that nothing was executed at.
+        address = _went_to(scene, number)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return FaultSite(event, number, address, True, None, _target(scene, number, last, address))
     bad = _accessed(scene, number, address, _reported(registers))
@@ -147,6 +150,11 @@ def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
     return (registers.get("bfar") if is_reported(registers, "BFARVALID") else None,)
 
 
+def _went_to(scene: Scene, number: int) -> Optional[int]:
+    maker = scene.target(number)
+    return scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
+
+
 def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:
     maker = scene.target(number)
     if maker is None or last is None:
@@ -154,13 +162,16 @@ def _target(scene: Scene, number: int, last: Optional[Template], address: int) -
     value = None
     if len(maker.sources) == 1:
         value = scene.value(maker.sources[0]).value
-    if value is not None and value >= _EXC_RETURN and address & ~1 != value & ~1:
+    own = scene.activation(number)
+    # In Thread mode it is an address like any other.
+    is_return = value is not None and value >= _EXC_RETURN and (own is None or own.frame.is_handling)
+    if is_return and address & ~1 != (value or 0) & ~1:
         # The return from an exception: what was popped is bad, unless it is EXC_RETURN.
         popped = _popped(scene, number, address)
         if popped:
             return popped
     what = "the address that it returns to" if last.target == LR or SP in last.writes else "the address that it goes to"
-    if value is not None and value >= _EXC_RETURN:
+    if is_return:
         return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)
     return (Bad(what, value if value is not None else address, why_not_code(scene, value, address), maker.sources),)
 
