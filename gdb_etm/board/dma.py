@@ -61,7 +61,10 @@ class Dma:
         return values.get(offset, 0)
 
     def write32(self, offset: int, value: int) -> None:
-        """Write a register; while a transfer runs all but STATUS and ENABLE are left as they are."""
+        """Write a register.
+
+        While a transfer runs all but STATUS and ENABLE are left as they are.
+        """
         if offset == _STATUS:
             self._status &= ~value
             self._update()

@@ -118,7 +118,7 @@ class Emulator(ABC):
 
     @contextmanager
     def lost_writes(self, address: int) -> Iterator[None]:
-        """Let a store complete that reaches nothing, at an address and in the page behind."""
+        """Let a store complete that reaches nothing."""
         flash = bytes(self._bus.flash)
         self._uc.mem_protect(FLASH_BASE, FLASH_SIZE, const.UC_PROT_ALL)
         there = [(first, last) for first, last, _ in self._uc.mem_regions()]

@@ -41,7 +41,7 @@ class Machine(System[CortexMCore, CortexMListener]):
         self._load()
 
     def _add_devices(self) -> None:
-        """Put the core's own registers, the serial port and the DMA on the bus."""
+        """Put the core's own registers and the devices on the bus."""
         pending = self.core.exceptions.pend
         systick = SysTick(self.clock, lambda: pending(exc.SYSTICK))
         uart = Uart(self.clock, lambda level: self.core.exceptions.set_line(_UART_IRQ, level))

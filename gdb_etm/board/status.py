@@ -96,7 +96,7 @@ class Status:
         self.bfar = address
 
     def imprecise_bus_fault(self) -> None:
-        """Note that a store has failed that is complete; its address is not kept."""
+        """Note that a complete store has failed; its address is lost."""
         self.cfsr |= _IMPRECISERR
 
     def data_memory_fault(self, address: int) -> None:

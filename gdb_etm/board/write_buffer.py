@@ -1,4 +1,4 @@
-"""A core's write buffer: a store that it took fails late, and imprecisely.
+"""A core's write buffer: its stores fail late, and imprecisely.
 
 The instruction is complete for the core when the buffer has its store.  An error that the bus answers later is an
 imprecise BusFault, which is pended like an interrupt: CFSR.IMPRECISERR is set, and BFAR holds no address.

@@ -1,4 +1,4 @@
-"""Stores that failed late: an imprecise error is of one of those before it.
+"""Stores that failed late, of which an imprecise error tells.
 
 Ref: Armv7-M (DDI 0403E), B1.5.14 and B3.2.15: IMPRECISERR; Armv8-M (DDI 0553), D1.2.13.
 """
@@ -47,7 +47,7 @@ class LateStore(NamedTuple):
 
 
 def late_stores(scene: Scene, last: int) -> List[LateStore]:
-    """List the stores that an imprecise error may be of, the likeliest first.
+    """List what an imprecise error may be of, the likeliest first.
 
     :param last: The last instruction before the error was reported.
     """

@@ -15,7 +15,7 @@ def is_reported(registers: Mapping[str, int], field: str) -> bool:
 
 
 def is_reported_alone(registers: Mapping[str, int], field: str) -> bool:
-    """Check that a bit of CFSR is the only one that tells of a fault.
+    """Check that no other bit of CFSR tells of a fault.
 
     :param registers: By their lower-case names; without ``cfsr`` no bit is set.
     :param field: Its name.

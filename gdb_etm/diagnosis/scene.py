@@ -351,7 +351,7 @@ class Scene:
         return number
 
     def is_library(self, function: Optional[Function]) -> bool:
-        """Check whether a function is a library's; what is inlined into one does not count."""
+        """Check whether a function is a library's, whatever is inlined there."""
         return function is not None and is_library(function.name, self.names.file(function.start))
 
     def copied_from(self, maker: Maker) -> Optional[MemoryPlace]:

@@ -49,7 +49,7 @@ class Transfer(NamedTuple):
         return max([one.value for one in self.lengths], default=_WORD)
 
     def reaching(self, address: int, size: int) -> Optional[Tuple[Length, int]]:
-        """Choose the length with which it writes a piece of memory, and its bytes."""
+        """Choose the length with which it reaches memory, and its bytes."""
         for unit in _UNITS:
             found = [one for one in self.lengths if address + size <= self.target + one.value * unit]
             if found and address >= self.target:
@@ -91,7 +91,7 @@ def _stored(scene: Scene, number: int, access: KnownAccess) -> Optional[int]:
 
 
 def made_by(scene: Scene, number: int, register: int) -> int:
-    """Give the instruction that made the value which a store gave a device.
+    """Give the instruction that made what a store gave a device.
 
     :param number: The store's, which it is itself where that value is a constant.
     :param register: The device's.
@@ -109,7 +109,7 @@ def made_by(scene: Scene, number: int, register: int) -> int:
 
 
 def regions(found: List[Transfer]) -> Tuple[Tuple[int, int], ...]:
-    """Join what transfers reach, as pieces from first address to just past the last."""
+    """Join what transfers reach, as pieces of memory."""
     pieces: List[List[int]] = []
     for low, high in sorted((one.target, one.target + one.shortest) for one in found):
         if pieces and low <= pieces[-1][1]:

@@ -121,7 +121,7 @@ class Origins:
                 yield one.number, KnownAccess(one.store, bits[one.address], one.size, self._queries.tier(one.address))
 
     def hidden(self) -> Iterator[Tuple[int, Maker]]:
-        """Give the words that were stored to addresses which are not known, each with its store."""
+        """Give the words stored to unknown addresses, each with its store."""
         mask, bits = self._domain.mask, self._domain.bits
         for at, one in enumerate(self._ssa.accesses):
             is_hidden = one.store and one.size == 4 and mask[one.address] != MASK and mask[one.data] == MASK

@@ -191,7 +191,7 @@ def _ends(diagnosis: Diagnosis, scene: Scene) -> List[str]:
 
 
 def is_beginning(maker: Maker, began: BufferEnd) -> bool:
-    """Check whether a way back ends where tracing started: nothing was lost there."""
+    """Check whether a way back ends where tracing started."""
     return maker.kind is MakerKind.BEFORE and began is BufferEnd.STARTED and maker.number <= 1
 
 

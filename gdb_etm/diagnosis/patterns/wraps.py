@@ -1,4 +1,4 @@
-"""Indices below zero: what made the address of an access that left its object."""
+"""Indices below zero, by which an access left its object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGN, _SPACE = 1 << 31, 1 << 32
 
 
 def wrapped(scene: Scene, slice_: Slice, outside: Suspicion) -> Optional[Suspicion]:
-    """Find where a small number went below zero on the way to an address.
+    """Find where a number went below zero, of an address.
 
     :param slice_: Of that address.
     :param outside: The access there that has left its object.
