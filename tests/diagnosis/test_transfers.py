@@ -1,4 +1,4 @@
-"""Vectors worked by hand: what was told to a device, and how far it reaches."""
+"""Vectors worked by hand: what a device was told to write."""
 
 from __future__ import annotations
 
