@@ -6,7 +6,7 @@ The probe, and what is on the wire:
   access ports, and what stands between a debugger and trace hardware.
 - ``usb_probe.py``, ``cmsis_dap.py``: the way in by a CMSIS-DAP probe, with its firmware.
 - ``openocd.py``, ``bitbang.py``, ``jtag.py``: OpenOCD's way in, by the pins.
-- ``faults.py``: faults on demand; ``options.py``: the user's choices.
+- ``faults.py``: faults on demand; ``awkward.py``: what some of them put in the way; ``options.py``: the user's choices.
 - ``variants.py``, ``models.py``, ``units.py``, ``units_armv7.py``: the boards and units as data.
 - ``chips.py``: chips by their public documents; ``vendor.py``: their vendors' registers, trace ports, second cores.
 - ``board.py``, ``cortex_a_board.py``: a board put together; ``debug_bus.py``: what only an access port reaches.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, List, Mapping, Union
 
+from gdb_etm.board.awkward import ClockSwitch, Hanging, SlowFlash, UnfedWatchdog
 from gdb_etm.board.bus import BusDevice
 from gdb_etm.board.chips import ZYNQ, Chip, chip_of, tables_of
 from gdb_etm.board.cortex_a_board import CortexABoard
-from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort, NarrowAccessPort
+from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, BusMemory, DebugPort, NarrowAccessPort
 from gdb_etm.board.debug_bus import DebugBus
 from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
 from gdb_etm.board.etb import EtbDevice
@@ -15,7 +16,7 @@ from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import FunnelDevice
-from gdb_etm.board.identity import ARM
+from gdb_etm.board.identity import ARM, SoftwareLock
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
@@ -28,6 +29,7 @@ _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
 _IPSR = 0x1FF
 _PPB_ROM_TABLE = 0xE00FF000
+_CLAIMSET = 0xFA0
 
 
 class Board:
@@ -59,15 +61,30 @@ class Board:
         for device in self._others():
             machine.add_device(device)
         self._place_trace(chip)
+        self._switch = ClockSwitch(faults.clock_switch)
+        self._make_awkward()
         if not faults.no_etm:
             machine.trace = self.unit
         self.dp = DebugPort(self._ports(chip), self.reset, faults)
         machine.start()
 
+    def _make_awkward(self) -> None:
+        machine, faults = self.machine, self.faults
+        if faults.sleep_power:
+            machine.core.on_sleep = self.unit.lose_power
+        if faults.watchdog:
+            watchdog = UnfedWatchdog(machine.clock, faults.watchdog, machine.core.want_reset)
+            machine.clock.add(watchdog)
+            machine.core.on_reset = (*machine.core.on_reset, watchdog.restart)
+        if faults.claimed:
+            # As software does it: open the lock, set a tag, lock again.
+            for offset, value in ((SoftwareLock.LAR, SoftwareLock.KEY), (_CLAIMSET, 2), (SoftwareLock.LAR, 0)):
+                self.unit.write32(offset, value)
+
     def _others(self) -> Iterator[BusDevice]:
         # What is there beside the trace components.
         yield from self._pages
-        if self.faults.clock_gate:
+        if self.faults.clock_gate or self.faults.clock_hang:
             yield self._clock
         if self.faults.noise:
             yield self._chatter
@@ -98,13 +115,17 @@ class Board:
             return
         if self.faults.clock_gate:
             device = Clocked(device, self._clock)
+        if self.faults.clock_hang:
+            device = Hanging(device, self._clock)
         if self._chip.gate is not None and self._chip.gate.is_silent:
             device = Clocked(device, self._vendor)
         add(device)
 
     def _ports(self, chip: Chip) -> List[AhbAccessPort]:
+        slow = self.faults.slow_flash
+        memory: BusMemory = SlowFlash(self.machine, slow) if slow else self.machine
         first = NarrowAccessPort if chip.base.wraps_early else AhbAccessPort
-        ports: List[AhbAccessPort] = [first(self.machine, chip.base.tables[0].base)]
+        ports: List[AhbAccessPort] = [first(memory, chip.base.tables[0].base)]
         if chip.trace_port is not None:
             # Those in between reach memory, and no debug components.
             ports += [AhbAccessPort(self.machine, None) for _ in range(chip.trace_port - 1)]
@@ -157,8 +178,9 @@ class Board:
         self.machine.close()
 
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
-        if not self.faults.no_funnel and (self._clock.runs or not self.faults.clock_gate) and self._vendor.runs:
-            self.funnel.take(0, trace_id, data)
+        is_gated = self.faults.clock_gate or self.faults.clock_hang
+        if not self.faults.no_funnel and (self._clock.runs or not is_gated) and self._vendor.runs:
+            self.funnel.take(0, trace_id, self._switch.passed(data))
             self.funnel.take(1, Chatter.TRACE_ID, self._chatter.said(len(data)))
 
     def _data_to_funnel(self, trace_id: int, data: bytes) -> None:

@@ -142,7 +142,10 @@ def chip_of(name: str) -> Chip:
 
 
 def tables_of(chip: Chip) -> Tuple[Table, ...]:
-    """Give the ROM tables of the core's access port, without what the chip does not have there."""
+    """Give the ROM tables of the core's access port.
+
+    They list only what the chip has there.
+    """
     absent = {chip.base.funnel, chip.base.buffer, M7.funnel, M7.buffer, M4.funnel, M4.buffer}
     elsewhere = chip.trace_port is not None or not chip.has_buffer
     found = []

@@ -60,6 +60,12 @@ class CortexMCore(CortexMExceptionModel):
         # Tells whether the loads and stores of an instruction halt the core; None when none can.
         self.watchpoints: Optional[Callable[[Sequence[BusAccess]], bool]] = None
         self.on_reset: Sequence[Callable[[], None]] = ()
+        # Called when it falls asleep.
+        self.on_sleep: Callable[[], None] = lambda: None
+
+    def want_reset(self) -> None:
+        """Reset after the next instruction."""
+        self.reset_wanted = True
 
     # Debug state.
 
@@ -178,6 +184,8 @@ class CortexMCore(CortexMExceptionModel):
         if stop is RunEnd.WFI:
             # A halting step ends it at once, as any debug event does.
             self.sleeping = not self.stepping
+            if self.sleeping:
+                self.on_sleep()
         elif stop is RunEnd.BKPT:
             self._breakpoint_instruction()
         elif stop is RunEnd.SVC:

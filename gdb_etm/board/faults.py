@@ -52,6 +52,18 @@ class Faults(NamedTuple):
     stuck_flush: int = 0
     # The trace unit loses its power for a moment after this many bytes of trace.
     power_loss: int = 0
+    # The trace clock is off at power-up, and an access to what it drives never ends.
+    clock_hang: bool = False
+    # The trace unit loses its power each time that the core sleeps.
+    sleep_power: bool = False
+    # Software on the chip has claimed the trace unit.
+    claimed: bool = False
+    # After this many bytes of trace a clock is switched, and some bytes are lost on their way.
+    clock_switch: int = 0
+    # After this many instructions a watchdog resets the chip, once.
+    watchdog: int = 0
+    # Each access of the debugger to the flash is answered WAIT so many times.
+    slow_flash: int = 0
     # Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's.
     noise: int = 0
 

@@ -21,7 +21,7 @@ from gdb_etm.files import plain
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.connection import TargetConnection
-from gdb_etm.session.doctor import Doctor
+from gdb_etm.session.doctor import HISTORY, Doctor
 from gdb_etm.session.session import DebugSession
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.traceunit.doctor.findings import Mend
@@ -185,13 +185,18 @@ class Repetition:
         self.findings = [kept_finding(each) for each in Doctor(self.session, self.connection).findings()]
         if self.bundle.origin.has_ended:
             return plural(len(self.findings), "line")
-        for number, (now, then) in enumerate(zip(self.findings, self.bundle.findings), 1):
+        expected = [each for each in self.bundle.findings if each.subject != HISTORY or self._has_program]
+        for number, (now, then) in enumerate(zip(self.findings, expected), 1):
             if not all(_is_same(*pair) for pair in zip(now, then)):
                 words = "line %d of the doctor: recorded as %s, %s: %s"
                 self.differences.append(words % (number, plain(then.verdict), plain(then.subject), plain(then.proof)))
-        if len(self.findings) != len(self.bundle.findings):
-            self.differences.append("the doctor: %d lines were recorded" % len(self.bundle.findings))
+        if len(self.findings) != len(expected):
+            self.differences.append("the doctor: %d lines were recorded" % len(expected))
         return plural(len(self.findings), "line")
+
+    @property
+    def _has_program(self) -> bool:
+        return any(record.has_program for record in self.session.captures)
 
     def _images(self, name: str) -> Sequence[MemoryImage]:
         # The program, where the bundle has it.

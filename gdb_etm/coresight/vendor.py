@@ -95,7 +95,6 @@ def checked(vendor: Vendor) -> Vendor:
     """Check that the chip is the profile's.
 
     :returns: What was given.
-
     :raises CaptureError: It is another chip, whose words mean something else.
     """
     if vendor.profile.enables:

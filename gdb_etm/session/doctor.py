@@ -8,17 +8,30 @@ from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import streams
 from gdb_etm.profiles import library
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.doctor.examine import NO_ANSWER, examine
 from gdb_etm.traceunit.doctor.findings import START, DoctorFinding, Mend, Verdict, bad, ok, unknown
 from gdb_etm.traceunit.doctor.unit import Circumstances
+from gdb_etm.views.text import plural
 
 # CTRL/STAT.CDBGPWRUPACK and CSYSPWRUPACK (ADIv5.2, B2.2.2).
 _DEBUG_POWER, _SYSTEM_POWER = 1 << 29, 1 << 31
 # Share of the buffer from which on other sources are too many.
 _GREEDY = 0.5
+_LET_RUN = "let the program run: continue"
+# Of the note of a capture whose trace unit lost its power; and what keeps that.
+_LOST_POWER = "lost its power"
+_KEEP_POWER = (
+    "keep power and clock of debug in sleep by the vendor's register (STM32: DBGMCU_CR, DBG_SLEEP and DBG_STOP)"
+)
+# The subject of what only a decoded history tells, and so not without the program.
+HISTORY = "history"
+_DAMAGE = (GapReason.BAD_IMAGE, GapReason.BAD_PACKET, GapReason.OVERFLOW)
+# What the architectures call it.
+_RESETS = ("PE reset", "Reset")
 
 
 class Doctor:
@@ -63,7 +76,7 @@ class Doctor:
             so_far.append(
                 bad("session", "unit and buffer are not ours: %s" % self._connection.failure, mend=Mend.ATTACH)
             )
-        return [] if record is None else _shares(record)
+        return [] if record is None else [*_shares(record), *_incidents(self._session, record)]
 
     def fix(self) -> Iterator[str]:
         """Apply the repairs in their order, each while something bad needs it."""
@@ -155,7 +168,10 @@ def _components(connection: TargetConnection) -> DoctorFinding:
     words += ["%s: no answer" % silent] if silent else []
     if connection.path is None:
         words += [str(connection.failure)] if connection.failure is not None else []
-        advice = NO_ANSWER if silent else "this chip may have no trace unit or buffer that a debugger can reach"
+        hangs = isinstance(connection.failure, AccessError) and connection.failure.kind == "timeout"
+        advice = (
+            NO_ANSWER if silent or hangs else "this chip may have no trace unit or buffer that a debugger can reach"
+        )
         return bad(subject, "; ".join(words), advice, Mend.ATTACH)
     return ok(subject, "; ".join(words))
 
@@ -164,7 +180,9 @@ def _shares(record: CaptureRecord) -> Iterator[DoctorFinding]:
     subject = "last capture"
     size = len(record.capture.buffer)
     if not size:
-        yield bad(subject, "capture %d is empty" % record.number, "let the program run: continue")
+        lost = next((note for note in record.capture.notes if _LOST_POWER in note), "")
+        words = "capture %d is empty" % record.number
+        yield bad(subject, "%s: %s" % (words, lost), _KEEP_POWER) if lost else bad(subject, words, _LET_RUN)
         return
     try:
         ours = {stream.trace_id for stream in streams(record.capture)}
@@ -179,6 +197,24 @@ def _shares(record: CaptureRecord) -> Iterator[DoctorFinding]:
         yield bad(subject, words + "; other sources eat the buffer" if others else words, advice if others else START)
     else:
         yield ok(subject, words)
+
+
+def _incidents(session: DebugSession, record: CaptureRecord) -> Iterator[DoctorFinding]:
+    # What the history tells of the chip, once somebody has looked at it.
+    if not record.is_decoded or not record.has_program or not record.capture.buffer:
+        return
+    events = session.decode(record).history.events
+    resets = sum(isinstance(event, Exception_) and event.name in _RESETS for event in events)
+    gaps = [event for event in events if isinstance(event, Gap) and event.reason in _DAMAGE]
+    if resets:
+        words = "capture %d: the core was reset %s while it was traced" % (record.number, plural(resets, "time"))
+        advice = "if nobody did: a watchdog; feed it, or freeze it while the core is halted (STM32: DBGMCU_APBxFZ)"
+        yield DoctorFinding(HISTORY, Verdict.UNKNOWN, words, advice)
+    if gaps:
+        words = "capture %d: %s, the first at offset %d: %s"
+        proof = words % (record.number, plural(len(gaps), "gap"), gaps[0].offset, gaps[0].reason.value)
+        advice = "another program than the chip's, or trace lost on its way: start after clocks and power are set up"
+        yield bad(HISTORY, proof, advice)
 
 
 def _ids(found: Dict[int, int], size: int) -> str:
