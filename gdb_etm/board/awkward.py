@@ -76,7 +76,9 @@ class SlowFlash:
 
 
 class UnfedWatchdog:
-    """A watchdog that nobody feeds: it resets the chip once after each reset by others.
+    """A watchdog that nobody feeds.
+
+    It resets the chip once after each reset by others.
 
     :param clock: The time.
     :param after: When, in instructions after such a reset.
@@ -108,7 +110,9 @@ class UnfedWatchdog:
 
 
 class ClockSwitch:
-    """A clock that is switched while trace is on its way: some bytes are lost, once.
+    """A clock that is switched while trace is on its way.
+
+    Some bytes are lost, once.
 
     :param after: How many bytes pass before; 0: it is never switched.
     """

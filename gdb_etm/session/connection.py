@@ -257,7 +257,7 @@ class TargetConnection:
         return self.title if self._client is None else self._client.hello.probe
 
     def versions(self) -> Dict[str, str]:
-        """Give the versions of what reaches the target, as far as it still answers."""
+        """Give the versions of what reaches the target; empty without answer."""
         try:
             return {} if self._client is None else self._client.versions()
         except EtmError:
