@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from gdb_etm.commands.captures import FORCE
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import flag, path
@@ -13,6 +12,7 @@ from gdb_etm.session.session import DebugSession
 
 FIX = flag("--fix", "set right what can be set right from here, and say what")
 BUNDLE = path("--bundle", "write everything that was seen since connecting into a file, for who is to help", "FILE")
+REPLACE = flag("-f", "with --bundle: replace the file")
 WITH_PROGRAM = flag("--with-program", "with --bundle: the program's bytes and the core's registers go with it")
 
 
@@ -28,7 +28,7 @@ def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
         yield from Doctor(session, session.connection).fix()
     bundle = values.get(BUNDLE)
     if bundle is not None:
-        yield from _write(session, bundle, values)
+        yield from bundle_lines(session, bundle, values)
         return
     doctor = Doctor(session, session.connected())
     yield from verdict_lines(map(kept_finding, doctor.findings()))
@@ -38,8 +38,7 @@ def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
 
 def _check(session: DebugSession, values: Values) -> None:
     # With a bundle a connection that has ended will do.
-    if values.get(BUNDLE) is None and (values.get(WITH_PROGRAM) or values.get(FORCE)):
-        raise CommandError("--with-program and -f go with --bundle FILE")
+    check_bundle_options(values)
     connection = session.connected() if values.get(BUNDLE) is None or session.gone is None else session.connection
     try:
         is_running = connection is not None and session.debugger.is_running()
@@ -54,7 +53,21 @@ def _check(session: DebugSession, values: Values) -> None:
             raise CommandError("the target runs; halt it first (Ctrl-C)")
 
 
-def _write(session: DebugSession, name: str, values: Values) -> Iterator[str]:
+def check_bundle_options(values: Values) -> None:
+    """Check that what goes with a bundle comes with one.
+
+    :raises CommandError: It does not.
+    """
+    if values.get(BUNDLE) is None and (values.get(WITH_PROGRAM) or values.get(REPLACE)):
+        raise CommandError("--with-program and -f go with --bundle FILE")
+
+
+def bundle_lines(session: DebugSession, name: str, values: Values) -> Iterator[str]:
+    """Write a bundle, and say what is in it.
+
+    :param name: The file.
+    :raises CommandError: It cannot be written.
+    """
     from gdb_etm.bundle.archive import check_place, write_bundle
     from gdb_etm.bundle.collect import bundle_of
     from gdb_etm.bundle.contents import listing
@@ -62,7 +75,7 @@ def _write(session: DebugSession, name: str, values: Values) -> Iterator[str]:
     from gdb_etm.views.verdict import verdict_lines
 
     with_program = values.get(WITH_PROGRAM) is not None
-    check_place(name, values.get(FORCE) is not None)
+    check_place(name, values.get(REPLACE) is not None)
     bundle = bundle_of(session, with_program)
     yield from verdict_lines(bundle.findings)
     yield "The bundle holds:"
@@ -82,7 +95,7 @@ DOCTOR = Command(
     "if pyOCD owns the debug port.\n"
     "--bundle works after the connection was lost, too.  It lists what it writes: no program bytes, symbols or paths\n"
     "unless --with-program is given.",
-    arguments=(FIX, BUNDLE, WITH_PROGRAM, FORCE),
+    arguments=(FIX, BUNDLE, WITH_PROGRAM, REPLACE),
     examples=(
         ("doctor", 'before "etm start", while tracing, or after a halt without trace'),
         ("doctor --fix", "set right what can be, and look again"),

@@ -6,6 +6,7 @@ from typing import Iterator, List
 
 from gdb_etm.bundle.collect import kept_finding
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.doctor import BUNDLE, REPLACE, WITH_PROGRAM, bundle_lines, check_bundle_options
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
 from gdb_etm.session.doctor import Doctor
 from gdb_etm.session.numbers import count
@@ -15,12 +16,15 @@ from gdb_etm.views.text import plural
 from gdb_etm.views.verdict import verdict_lines
 
 RAM = Argument("--ram", count, "RAM that holds code; default: below the stack", "ADDRESS")
+# How the verdict of a board begins that passes.
+WORKS = "Trace works"
 # Columns of a subject; a longer one moves its proof on.
 _SUBJECT = 31
 
 
 def run_selftest(session: DebugSession, values: Values) -> Iterator[str]:
     """Make the steps, a line each, and sum them up."""
+    check_bundle_options(values)
     found: List[StepFinding] = []
     for finding in selftest(session, values.get(RAM)):
         found.append(finding)
@@ -29,6 +33,9 @@ def run_selftest(session: DebugSession, values: Values) -> Iterator[str]:
             # The hardware is still as the step left it.
             yield from _doctor(session)
     yield verdict(found)
+    bundle = values.get(BUNDLE)
+    if bundle is not None:
+        yield from bundle_lines(session, bundle, values)
 
 
 def _failed(found: List[StepFinding]) -> List[int]:
@@ -58,7 +65,7 @@ def verdict(found: List[StepFinding]) -> str:
         first = found[failed[0] - 1]
         more = "; %s more" % plural(len(failed) - 1, "failed step") if len(failed) > 1 else ""
         return "Trace does not work as it should: begin with line %d, %s%s." % (failed[0], first.subject, more)
-    return "Trace works: %s ok, %d skipped." % (plural(ok, "step"), skipped)
+    return "%s: %s ok, %d skipped." % (WORKS, plural(ok, "step"), skipped)
 
 
 SELFTEST = Command(
@@ -70,9 +77,10 @@ SELFTEST = Command(
     "comparator, counter and control that the unit has.  A line is a step, with the register or byte that shows it.\n"
     "Interrupts are held back meanwhile; RAM, core and trace hardware are put back as they were found.\n"
     'Where a step fails, the checks of "etm doctor" follow.',
-    arguments=(RAM,),
+    arguments=(RAM, BUNDLE, WITH_PROGRAM, REPLACE),
     examples=(
         ("selftest", "a board that is new: does its trace work?"),
         ("selftest --ram 0x20001000", "where the stack is in memory that holds no code"),
+        ("selftest --bundle /tmp/board.etmb", "what to send when a step fails"),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional, Sequence
 from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Command, help_text
 from gdb_etm.commands.parse import parse
-from gdb_etm.commands.selftest import RAM, SELFTEST
+from gdb_etm.commands.selftest import SELFTEST, WORKS
 from gdb_etm.errors import ConnectError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.disconnecting import disconnect
@@ -50,7 +50,7 @@ _COMMAND = Command(
     SELFTEST.summary,
     SELFTEST.run,
     details=SELFTEST.details,
-    arguments=(*CONNECT.arguments, RAM),
+    arguments=(*CONNECT.arguments, *SELFTEST.arguments),
     examples=(("selftest board:m33", "a simulated board"), ("selftest --target stm32h743xx", "the board at a probe")),
 )
 
@@ -65,7 +65,7 @@ def main(words: Sequence[str]) -> int:
         print(help_text(_COMMAND).replace("etm selftest", "gdb-etm selftest"))
         return 0
     session = DebugSession(HaltingDebugger())
-    last = ""
+    works = False
     try:
         values = parse(_COMMAND, list(words))
         try:
@@ -75,8 +75,9 @@ def main(words: Sequence[str]) -> int:
             # The first step says why the trace hardware is not ours, and the doctor goes on from there.
             if session.connection is None:
                 raise
-        for last in SELFTEST.run(session, values):
-            print(last, flush=True)
+        for line in SELFTEST.run(session, values):
+            print(line, flush=True)
+            works = works or line.startswith(WORKS)
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)
         return 1
@@ -85,7 +86,7 @@ def main(words: Sequence[str]) -> int:
         return 130
     finally:
         _end(session)
-    return 0 if last.startswith("Trace works") else 1
+    return 0 if works else 1
 
 
 def _end(session: DebugSession) -> None:

@@ -45,7 +45,8 @@ def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepF
     if was_tracing:
         connection.halt_trace()
     try:
-        yield from bench.findings()
+        with connection.log.step("selftest"):
+            yield from bench.findings()
     except BaseException:
         with suppress(EtmError):
             _give_back(session, connection, trace, options if was_tracing else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Tuple
 
 from tests.gdb_session import ROOT, run_gdb
@@ -42,6 +43,17 @@ def test_in_the_middle_of_a_program() -> None:
     assert "HardFault_Handler () at faults.c:4" in out.partition("Trace works")[2]
     # The captures of the program alone: before the self test, and after it.
     assert "dispatch" in out.partition("Trace works")[2].partition("HardFault")[0]
+
+
+def test_its_bundle_repeats_without_the_board(tmp_path: Path) -> None:
+    file = tmp_path / "board.etmb"
+    out = run_gdb(["etm connect board:m33", "monitor halt", "etm selftest --bundle %s" % file])
+    assert "Trace works: " in out and ", selftest " in out.partition("register accesses: ")[2].splitlines()[0]
+    status, out, err = shell("board:m4", "--bundle", str(file))
+    assert status == 1 and "-f" in err and file.name in err
+    command = [sys.executable, "-m", "gdb_etm", "replay-bundle", str(file)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=str(ROOT), timeout=120, check=False)
+    assert done.returncode == 0 and done.stdout.decode().splitlines()[-1] == "The same as recorded."
 
 
 def test_wrong_moments() -> None:
