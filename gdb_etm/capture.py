@@ -90,7 +90,7 @@ class TraceSource(NamedTuple):
 
     # Name within the capture, such as ``"ETM_0"``.
     name: str
-    # ``"etmv4"``, ``"etmv3"`` or ``"ptm"``; other strings name sources that cannot be decoded (``"stm"``).
+    # ``"etmv4"``, ``"etmv3"``, ``"ptm"`` or ``"mtb"``; other strings name sources that cannot be decoded (``"stm"``).
     protocol: str
     # Configuration and identification registers by datasheet name (``"TRCCONFIGR"``), 32-bit values.
     registers: Mapping[str, int]

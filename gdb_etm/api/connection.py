@@ -39,7 +39,7 @@ def connect(
     pyOCD runs in a process beside this one, which ends with the session; the target then runs on with its registers
     as they were.  Inside GDB the session is that of the ``etm`` commands, and GDB runs the core.
 
-    :param where: ``"board:m33"``, m7, m4 or a9 (simulated); ``"HOST:PORT"`` of ``gdb-etm serve``; empty: a debug probe;
+    :param where: ``"board:m33"``, m7, m4, a9 or m0 (simulated); ``"HOST:PORT"`` of ``gdb-etm serve``; empty: a probe;
         inside GDB also ``"target"``, GDB's own connection.
     :param elf: ELF files with the program.
     :param probe: The probe's unique id, or part of it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from gdb_etm.api.capture import Capture, history_of
 from gdb_etm.api.history import History
@@ -28,6 +28,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session import session as commands
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.disconnecting import disconnect
+from gdb_etm.session.events import EventSettings
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
 from gdb_etm.session.request import TraceRequest
@@ -134,6 +135,7 @@ class Session:
         data_exclude: Variables = (),
         conditional: Optional[str] = None,
         q_elements: Optional[str] = None,
+        buffer: Optional[str] = None,
         filters: Sequence[Tuple[str, str]] = (),
         on: Sequence[Tuple[str, str]] = (),
         counters: Sequence[Counter] = (),
@@ -142,46 +144,38 @@ class Session:
     ) -> None:
         """Choose what to trace, with the options of ``etm start``.
 
-        What was chosen before is forgotten.
-
-        It holds for :meth:`plan`, :meth:`apply` and :meth:`start` of this object, which find out whether the unit can.
+        What was chosen before is forgotten; None is as ``set etm`` says.  It holds for :meth:`plan`, :meth:`apply` and
+        :meth:`start` of this object, which find out whether the unit can.
 
         :param include: Trace only these: pairs of byte addresses, both included, or locations (IHI 0064, 4.1.3).
         :param exclude: Do not trace these (IHI 0064, 4.1.3).
         :param start_at: Trace from the instruction at one of these on (IHI 0064, 4.1.3).
         :param stop_at: Trace no more from the instruction at one of these on (IHI 0064, 4.1.3).
-        :param cycles: Trace processor cycles too, at least this many between two counts; ETMv3, PTM: 1
-            (IHI 0064, 2.7.3).
+        :param cycles: Processor cycles too, at least so many between two counts; ETMv3, PTM: 1 (IHI 0064, 2.7.3).
         :param timestamps: Trace the chip's time too, in ticks of its timestamp generator (IHI 0064, 2.7.4).
         :param branch_broadcast: Trace the address of every branch that is taken (IHI 0064, 2.7.5).
-        :param broadcast_range: The same, but only of branches at these pairs of byte addresses or locations
-            (IHI 0064, 7.3.5).
+        :param broadcast_range: Only of branches at these pairs of byte addresses or locations (IHI 0064, 7.3.5).
         :param no_return_stack: Trace the address of every return (IHI 0064, 5.3).
-        :param context: Which program runs: ``"off"``, ``"id"``, ``"vmid"`` or ``"both"``; None: as ``set etm context``
-            says (IHI 0064, 5.2.12).
-        :param sync_period: Bytes of trace between two synchronisation points, a power of two; None: as
-            ``set etm sync-period`` says (IHI 0064, 7.3.71).
+        :param context: Which program runs: ``"off"``, ``"id"``, ``"vmid"`` or ``"both"`` (IHI 0064, 5.2.12).
+        :param sync_period: Bytes between two synchronisation points, a power of two (IHI 0064, 7.3.71).
         :param stall: Stall the processor rather than lose trace (IHI 0064, 7.3.69).
         :param stall_level: The same, from 0, which stalls least, to 15, which loses least trace.
         :param overflow_prevention: Have the unit do all it can so that it never loses trace (IHI 0064, 7.3.69).
-        :param data: Loads and stores too: ``"off"``, ``"addresses"``, ``"values"`` or ``"both"``; None: as
-            ``set etm data`` says (IHI 0064, 4.1.4).
-        :param data_range: Only loads and stores at these pairs of byte addresses, or of these variables
-            (IHI 0064, 4.1.4).
+        :param data: Loads and stores: ``"off"``, ``"addresses"``, ``"values"`` or ``"both"`` (IHI 0064, 4.1.4).
+        :param data_range: Only those at these pairs of byte addresses, or of these variables (IHI 0064, 4.1.4).
         :param data_exclude: None at these (IHI 0064, 4.1.4).
-        :param conditional: Instructions, other than branches, whose conditions are traced: ``"off"``,
-            ``"loads"``, ``"stores"``, ``"both"`` or ``"all"``; None: as ``set etm conditional`` says (IHI 0064, 7.3.8).
-        :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"``; None: as
-            ``set etm q-elements`` says (IHI 0064, 7.3.8).
+        :param conditional: Whose conditions are traced, besides branches: ``"off"``, ``"loads"``, ``"stores"``,
+            ``"both"`` or ``"all"`` (IHI 0064, 7.3.8).
+        :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"`` (IHI 0064, 7.3.8).
+        :param buffer: Where an MTB writes: an array of the program, or ``"ADDRESS,SIZE"`` in RAM (DDI 0486, 3.2.1).
         :param filters: Pairs of a kind and what belongs to it in the words of ``etm filter``, as
             ``("exceptions", "off")``; ``etm filter list`` lists them too (IHI 0064, 4.1.3).
         :param on: Pairs of an event and an action in the words of ``etm on``, as ``("exec dispatch", "mark")``;
             ``etm on list`` lists them too (IHI 0064, 4.4).
         :param counters: How counters begin that these use (IHI 0064, 4.2.1).
-        :param first_state: In which state the sequencer begins, from 0; None: as ``etm sequencer`` says
-            (IHI 0064, 4.2.2).
+        :param first_state: State in which the sequencer begins; None: as ``etm sequencer`` says (IHI 0064, 4.2.2).
         :param trigger_position: Percent of the buffer that is filled after a trigger; None: as ``etm trigger`` says.
-        :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
+        :raises EtmError: A location is unknown, or a value makes no sense.
         """
         session, locations = self._session, self._session.locations
         request = TraceRequest(
@@ -204,17 +198,23 @@ class Session:
             data_exclude=variables(data_exclude, locations),
             conditional=conditional,
             q_elements=q_elements,
+            buffer=buffer,
         )
         events, own = with_events(session, self._own, EventRequest(on, counters, first_state, trigger_position))
         kept, numbers = session.filters.with_texts(filters, locations, self._own.filters)
-        before, session.events.now, undo = session.events.now, events, session.filters.keep(kept)
+        undo = session.filters.keep(kept)
+        self._check(request, events, undo)
+        self._request, self._own = request, own._replace(filters=numbers)
+
+    def _check(self, request: TraceRequest, events: EventSettings, undo: Callable[[], None]) -> None:
+        session = self._session
+        before, session.events.now = session.events.now, events
         try:
             options_of(session, request)
         except EtmError:
             undo()
             session.events.now = before
             raise
-        self._request, self._own = request, own._replace(filters=numbers)
 
     def plan(self) -> TracePlan:
         """Plan what :meth:`start` would write, without writing anything.

@@ -7,9 +7,11 @@ The probe, and what is on the wire:
 - ``usb_probe.py``, ``cmsis_dap.py``: the way in by a CMSIS-DAP probe, with its firmware.
 - ``openocd.py``, ``bitbang.py``, ``jtag.py``: OpenOCD's way in, by the pins.
 - ``faults.py``: faults on demand; ``awkward.py``: what some of them put in the way; ``options.py``: the user's choices.
-- ``variants.py``, ``models.py``, ``units.py``, ``units_armv7.py``: the boards and units as data.
+- ``variants.py``, ``models.py``, ``models_baseline.py``, ``units.py``, ``units_armv7.py``, ``units_mtb.py``: the boards
+  and units as data.
 - ``chips.py``: chips by their public documents; ``vendor.py``: their vendors' registers, trace ports, second cores.
-- ``board.py``, ``cortex_a_board.py``: a board put together; ``debug_bus.py``: what only an access port reaches.
+- ``board.py``, ``cortex_a_board.py``, ``mtb_board.py``: a board put together; ``debug_bus.py``: what only an
+  access port reaches.
 
 The core:
 
@@ -29,6 +31,7 @@ The trace:
 - ``trace_unit.py``: what all trace units share.
 - ``etm.py``, ``logic.py``, ``comparators.py``, ``resources.py``, ``viewinst.py``, ``viewdata.py``: an ETMv4.
 - ``armv7_unit.py``, ``etmv3.py``, ``ptm.py``, ``trace_enable.py``, ``resources_armv7.py``: an ETMv3 and a PTM.
+- ``mtb.py``: a Micro Trace Buffer, trace unit and buffer at once.
 - ``funnel.py``, ``formatter.py``, ``trace_ram.py``, ``etb.py``, ``tmc.py``: on the way to the buffer.
 
 An oracle: it knows which instructions ran, and no code of the decoders runs in it.

@@ -17,7 +17,9 @@ from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import FunnelDevice
 from gdb_etm.board.identity import ARM, SoftwareLock
+from gdb_etm.board.listeners import Both
 from gdb_etm.board.machine import Machine
+from gdb_etm.board.mtb_board import MtbBoard, add_mtb
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
@@ -65,6 +67,9 @@ class Board:
         self._make_awkward()
         if not faults.no_etm:
             machine.trace = self.unit
+        if variant.mtb is not None:
+            mtb = add_mtb(machine, variant)
+            machine.trace = mtb if faults.no_etm else Both(self.unit, mtb)
         self.dp = DebugPort(self._ports(chip), self.reset, faults)
         machine.start()
 
@@ -153,6 +158,7 @@ class Board:
     def _make_unit(self, variant: Variant) -> Union[Etmv4Device, Etmv3Device]:
         machine, options = self.machine, self.machine.options
         model = variant.unit
+        assert model is not None
         if options.data_trace:
             if variant.data_unit is None:
                 raise ValueError("no other trace unit for board %s: data-trace is for m4" % variant.name)
@@ -188,7 +194,7 @@ class Board:
             self.funnel.take(1, trace_id, data)
 
 
-AnyBoard = Union[Board, CortexABoard]
+AnyBoard = Union[Board, MtbBoard, CortexABoard]
 
 
 def make_board(options: BoardOptions) -> AnyBoard:
@@ -197,4 +203,6 @@ def make_board(options: BoardOptions) -> AnyBoard:
     :raises ValueError: an option is wrong.
     :raises OSError: a file cannot be read or written.
     """
-    return CortexABoard(options) if options.board in (CORTEX_A, ZYNQ) else Board(options)
+    if options.board in (CORTEX_A, ZYNQ):
+        return CortexABoard(options)
+    return MtbBoard(options) if chip_of(options.board).base.unit is None else Board(options)

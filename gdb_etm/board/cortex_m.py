@@ -28,6 +28,7 @@ from gdb_etm.board.path import WrongPath
 from gdb_etm.board.status import (
     DFSR_BKPT,
     DFSR_DWTTRAP,
+    DFSR_EXTERNAL,
     DFSR_HALTED,
     DFSR_VCATCH,
     VC_BUSERR,
@@ -60,6 +61,10 @@ class CortexMCore(CortexMExceptionModel):
         # Tells whether the loads and stores of an instruction halt the core; None when none can.
         self.watchpoints: Optional[Callable[[Sequence[BusAccess]], bool]] = None
         self.on_reset: Sequence[Callable[[], None]] = ()
+        # How many of a number of instructions may run before something outside may ask for a halt.
+        self.pace: Callable[[int], int] = lambda limit: limit
+        # Whether something outside asks for a halt (EDBGRQ).
+        self.halt_wanted: Callable[[], bool] = lambda: False
         # Called when it falls asleep.
         self.on_sleep: Callable[[], None] = lambda: None
 
@@ -102,7 +107,8 @@ class CortexMCore(CortexMExceptionModel):
         self.exceptions.reset()
         self.status.reset()
         self.mpu.reset()
-        self.engine.floating_point = self.engine.traps_division = self.engine.guard.wanted = False
+        self.engine.floating_point = False
+        self.refresh_traps()
         sp, vector = (self._bus.read(self.status.vtor + offset, 4) for offset in (0, 4))
         self._frame.reset(sp, vector)
         if self.debug_enabled and self.demcr & VC_CORERESET:
@@ -117,6 +123,9 @@ class CortexMCore(CortexMExceptionModel):
         """Run about `limit` instructions, or until halt, sleep or lockup."""
         done = 0
         while done < limit and not (self.halted or self.locked_up):
+            if self.debug_enabled and self.halt_wanted():
+                self.halt(DFSR_EXTERNAL)
+                return
             self.clock.fire()
             if self._take_pending():
                 if self.stepping:
@@ -142,7 +151,7 @@ class CortexMCore(CortexMExceptionModel):
         if self.stepping or self.watchpoints is not None:
             run = self.engine.step()
         else:
-            run = self.engine.run(limit if due is None else min(limit, due - self.clock.now()))
+            run = self.engine.run(self.pace(limit if due is None else min(limit, due - self.clock.now())))
         if not run.executed and run.stop is RunEnd.LIMIT:
             raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
         self._ran(run)

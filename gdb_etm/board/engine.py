@@ -65,7 +65,7 @@ class CortexMEngine(Emulator):
         stubs = {offset: bytes.fromhex(code) + _NOPS for offset, code in _STUB_CODE.items()}
         super().__init__(bus, const.UC_MODE_THUMB | const.UC_MODE_MCLASS, model.unicorn, CORTEX_M, stubs)
         self._has_stack_limits = model.has_stack_limits
-        self._path: CortexMPath = CortexMPath(bus.code)
+        self._path: CortexMPath = CortexMPath(bus.code, model.lacks)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
@@ -276,7 +276,7 @@ class CortexMEngine(Emulator):
         if not self.xpsr & XPSR_T:
             return RunResult([], RunEnd.INVALID_STATE)
         instruction = self._path.instruction(self.pc)
-        if not self.floating_point and instruction.is_floating_point() and self._condition_passes():
+        if not self.floating_point and self._path.refuses(instruction) and self._condition_passes():
             return RunResult([], RunEnd.NO_COPROCESSOR)
         refused = self._refused(instruction)
         if refused is not None:

@@ -54,7 +54,7 @@ class CortexMExceptionModel:
         self._listener = listener
         self.engine = CortexMEngine(bus, model)
         self.exceptions = ExceptionStates()
-        self.status = Status()
+        self.status = Status(model.traps_unaligned)
         self.mpu = Mpu(model.has_stack_limits)
         self._frame = ExceptionStacking(self.engine, bus, self.status, model, self._may_access)
         self.engine.guard.refusal = self._refusal

@@ -52,6 +52,46 @@ class CortexMListener(CoreListener, Protocol):
         """
 
 
+class Both:
+    """Two listeners of one Cortex-M.
+
+    :param first: Hears each thing before the other.
+    """
+
+    def __init__(self, first: CortexMListener, second: CortexMListener) -> None:
+        self._both = first, second
+
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
+        """Pass on completed instructions."""
+        for each in self._both:
+            each.executed(addresses, accesses, failed)
+
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
+        """Pass on an exception entry."""
+        for each in self._both:
+            each.exception(number, return_address, pushed)
+
+    def exception_return(self, popped: Sequence[BusAccess]) -> None:
+        """Pass on an exception return."""
+        for each in self._both:
+            each.exception_return(popped)
+
+    def lockup(self, address: int) -> None:
+        """Pass on a lockup."""
+        for each in self._both:
+            each.lockup(address)
+
+    def debug_entry(self, pc: int) -> None:
+        """Pass on a halt."""
+        for each in self._both:
+            each.debug_entry(pc)
+
+    def debug_exit(self, pc: int) -> None:
+        """Pass on the end of a halt."""
+        for each in self._both:
+            each.debug_exit(pc)
+
+
 class CortexAListener(CoreListener, Protocol):
     """Listener of a Cortex-A.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Mapping, NamedTuple, Type
+from typing import Callable, FrozenSet, Mapping, NamedTuple, Optional, Type
 
 from gdb_etm.board.dwt import Armv7Comparator, Armv8Comparator, DwtComparator
 from gdb_etm.board.identity import CLASS_GENERIC, PART_CORTEX_M33, identification
+from gdb_etm.board.t32 import T32Instruction
 
 
 class CoreModel(NamedTuple):
@@ -38,6 +39,15 @@ class CoreModel(NamedTuple):
     fpb_comparators: int = 8
     # Whether ACTLR has DISDEFWBUF.
     has_write_buffer_control: bool = False
+    # Whether it is an Armv6-M or an Armv8-M Baseline: every fault is HardFault,
+    # and nothing says why.
+    is_baseline: bool = False
+    # Tells what instructions it lacks of those that Unicorn's core runs; None: none.
+    lacks: Optional[Callable[[T32Instruction], bool]] = None
+    # Whether all unaligned accesses fault (Armv6-M ARM, A3.2.1; Armv8-M ARM, B5.2).
+    traps_unaligned: bool = False
+    # The implemented bits of a priority.
+    priority_mask: int = 0xF0
 
 
 def _exc_returns(base: int, process_handler: bool) -> FrozenSet[int]:

@@ -13,6 +13,9 @@ from typing import Callable, Dict, Generic, List, Optional, Protocol, Sequence, 
 from gdb_etm.board.bus import FLASH_SIZE
 from gdb_etm.board.t32 import T32Instruction, Ways, decode, ways
 
+# Tells whether a core lacks an instruction; None: it has them all.
+Lacks = Optional[Callable[[T32Instruction], bool]]
+
 
 class WrongPath(Exception):
     """Unicorn left the instruction set's paths.
@@ -121,9 +124,10 @@ class CortexMBlock:
 
     :param address: Of its first instruction.
     :param code: Its bytes.
+    :param lacks: Tells what the core lacks, which is refused like floating point.
     """
 
-    def __init__(self, address: int, code: bytes) -> None:
+    def __init__(self, address: int, code: bytes, lacks: Lacks = None) -> None:
         self.address = address
         self.size = len(code)
         self.instructions: List[T32Instruction] = []
@@ -148,7 +152,8 @@ class CortexMBlock:
             if instruction.is_it():
                 conditional = instruction.covered() + 1
                 self.first_it = index if self.first_it is None else self.first_it
-            if instruction.is_floating_point() and self.first_floating_point is None:
+            refused = instruction.is_floating_point() or lacks is not None and lacks(instruction)
+            if refused and self.first_floating_point is None:
                 self.first_floating_point = index
             if instruction.aligned_base() is not None and self.first_aligned is None:
                 self.first_aligned = index
@@ -172,10 +177,12 @@ class CortexMPath(BlockPath[CortexMBlock]):
     """The blocks of a Cortex-M.
 
     :param read: Reads bytes of code; may return fewer than asked for.
+    :param lacks: Tells what the core lacks; None: nothing.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes]) -> None:
-        super().__init__(read, CortexMBlock)
+    def __init__(self, read: Callable[[int, int], bytes], lacks: Lacks = None) -> None:
+        super().__init__(read, lambda address, code: CortexMBlock(address, code, lacks))
+        self._lacks = lacks
         # Whether an instruction that sets a stack limit was met.
         self.sets_limits = False
 
@@ -184,6 +191,10 @@ class CortexMPath(BlockPath[CortexMBlock]):
         found = super().block(address, size)
         self.sets_limits = self.sets_limits or found.sets_limits
         return found
+
+    def refuses(self, instruction: T32Instruction) -> bool:
+        """Tell whether an instruction faults while the floating-point unit is off."""
+        return instruction.is_floating_point() or self._lacks is not None and self._lacks(instruction)
 
     def instruction(self, address: int) -> T32Instruction:
         """Return the instruction at an address."""

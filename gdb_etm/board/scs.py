@@ -37,6 +37,8 @@ _ACTIVE = {
 _PENDED = {12: exc.USAGE_FAULT, 13: exc.MEM_MANAGE, 14: exc.BUS_FAULT, 15: exc.SVCALL}
 _ENABLED = {16: exc.MEM_MANAGE, 17: exc.BUS_FAULT, 18: exc.USAGE_FAULT}
 _CONFIGURABLE = range(exc.MEM_MANAGE, exc.IRQ0)
+# What a Baseline has not: of SHCSR no more than SVCALLPENDED.
+_MAINLINE = (0xD24, 0xD28, 0xD2C, 0xD34, 0xD38, 0xD88, 0xF00, 0xF34, 0xF38)
 
 
 class SystemControlSpace:
@@ -89,6 +91,13 @@ class SystemControlSpace:
             0xF34: self._write_status("fpccr", 1 << 31),
             0xF38: self._write_status("fpcar", 0xFFFFFFF8),
         }
+
+        if core.model.is_baseline:
+            # Neither fault status nor what enables faults (Armv6-M ARM, B3.2.2; Armv8-M ARM, D1.1).
+            for offset in _MAINLINE:
+                self._readers.pop(offset, None)
+                self._writers.pop(offset, None)
+            self._readers[0xD24] = lambda: self._read_shcsr() & 1 << 15
 
     def reset(self) -> None:
         """Take the values after a reset of the core; debug registers stay."""
@@ -193,7 +202,7 @@ class SystemControlSpace:
         for index in range(4):
             number = first + index
             if number in _CONFIGURABLE or number >= exc.IRQ0:
-                self._core.exceptions.priority[number] = value >> 8 * index & exc.PRIORITY_MASK
+                self._core.exceptions.priority[number] = value >> 8 * index & self._core.model.priority_mask
 
     def _read_icsr(self) -> int:
         exceptions = self._core.exceptions

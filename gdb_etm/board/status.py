@@ -38,6 +38,7 @@ DFSR_HALTED = 1 << 0
 DFSR_BKPT = 1 << 1
 DFSR_DWTTRAP = 1 << 2
 DFSR_VCATCH = 1 << 3
+DFSR_EXTERNAL = 1 << 4
 
 # DEMCR vector catch, by what is caught.
 VC_CORERESET = 1 << 0
@@ -51,9 +52,13 @@ VC_HARDERR = 1 << 10
 
 
 class Status:
-    """Fault status, VTOR, and the few controls of exception handling."""
+    """Fault status, VTOR, and the few controls of exception handling.
 
-    def __init__(self) -> None:
+    :param traps_unaligned: Whether unaligned accesses fault whatever CCR says.
+    """
+
+    def __init__(self, traps_unaligned: bool = False) -> None:
+        self._traps_unaligned = traps_unaligned
         self.reset()
 
     def reset(self) -> None:
@@ -74,7 +79,7 @@ class Status:
     @property
     def traps_unaligned(self) -> bool:
         """All unaligned accesses fault (CCR.UNALIGN_TRP), not those of several words alone."""
-        return bool(self.ccr & UNALIGN_TRP)
+        return self._traps_unaligned or bool(self.ccr & UNALIGN_TRP)
 
     @property
     def keeps_floating_point(self) -> bool:

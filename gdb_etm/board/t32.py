@@ -87,6 +87,30 @@ class T32Instruction(NamedTuple):
         is_dual = high & 0xFE40 == 0xE840 and bool(high & 0x120) and self.code != _SECURE_GATEWAY
         return high & 0xF if (is_multiple or is_dual) and high & 0xF not in (13, 15) else None
 
+    def is_mainline(self) -> bool:
+        """Tell whether Armv8-M Baseline lacks it (DDI 0553, C2, "Main Extension required")."""
+        if self.size == 2:
+            return self.is_it()
+        high, low = self.code >> 16, self.code & 0xFFFF
+        if high & 0xF800 == 0xF000 and low & 0x8000:
+            # BL and B; MSR, MRS and barriers; UDF. Of B the form with a condition is not there.
+            return low & 0xD000 == 0x8000 and high >> 7 & 7 != 7
+        # Exclusive, acquire and release of words, halfwords and bytes; SG, TT.
+        if high & 0xFFE0 in (0xE840, 0xE8C0) or self.code == _SECURE_GATEWAY:
+            return high & 0xFFE0 == 0xE8C0 and low >> 4 & 0xF in (0, 1, 7)
+        # MOVW and MOVT; SDIV and UDIV.
+        return high & 0xFB70 != 0xF240 and high & 0xFFD0 != 0xFB90
+
+    def is_beyond_armv6(self) -> bool:
+        """Tell whether Armv6-M lacks it (DDI 0419, A5)."""
+        if self.size == 2:
+            return self.is_it() or self.code & 0xF500 == 0xB100
+        high, low = self.code >> 16, self.code & 0xFFFF
+        is_branch = high & 0xF800 == 0xF000 and low & 0xD000 == 0xD000
+        # MSR, MRS and barriers.
+        is_control = high & 0xFFE0 == 0xF380 or high in (0xF3BF, 0xF3EF)
+        return not is_branch and not (is_control and low & 0xD000 == 0x8000)
+
     def is_floating_point(self) -> bool:
         """Tell whether it is an instruction for coprocessor 10 or 11."""
         return self.size == 4 and self.code & 0xEC000E00 == 0xEC000A00

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.board.models import CORTEX_M4, CORTEX_M7, CORTEX_M33, CoreModel
+from gdb_etm.board.models_baseline import CORTEX_M0P, CORTEX_M23
 from gdb_etm.board.units import ETM_M7, ETM_M33, UnitModel
 from gdb_etm.board.units_armv7 import ETM_DATA, ETM_M4, Armv7Model
+from gdb_etm.board.units_mtb import MTB_M0P, MTB_M23, MTB_M33, MtbModel
 
 SCS = 0xE000E000
 DWT = 0xE0001000
@@ -34,13 +36,17 @@ class Variant(NamedTuple):
 
     name: str
     core: CoreModel
-    unit: Union[UnitModel, Armv7Model]
-    # Address of the trace unit's registers, and of the next two theirs.
-    etm: int
-    funnel: int
-    buffer: int
     # The ROM tables; the access port points to the first.
     tables: Tuple[Table, ...]
+    # The trace unit beside the core; None where there is none.
+    unit: Optional[Union[UnitModel, Armv7Model]] = None
+    # Address of the trace unit's registers, and of the next two theirs.
+    etm: int = 0
+    funnel: int = 0
+    buffer: int = 0
+    # The Micro Trace Buffer, and where its registers are; None where there is none.
+    mtb: Optional[MtbModel] = None
+    mtb_base: int = 0
     # Whether the buffer is a TMC, and not an older ETB.
     has_etf: bool = True
     buffer_size: int = 4096
@@ -85,7 +91,32 @@ M4 = M33._replace(
     data_unit=ETM_DATA,
 )
 
-VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (M33, M7, M4)}
+# The same with a Micro Trace Buffer beside the trace unit; on chips it is where this board has its ETF.
+_M33_MTB = M33._replace(
+    name="m33,mtb",
+    tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000, 0xE0047000)),),
+    mtb=MTB_M33,
+    mtb_base=0xE0047000,
+)
+
+# No trace but that of its Micro Trace Buffer, whose registers are where those of a SAM D21 are.
+_M0 = Variant(
+    name="m0",
+    core=CORTEX_M0P,
+    tables=(Table(_PPB_ROM_TABLE, 0x4C0, (SCS, DWT, FPB, 0x41006000)),),
+    mtb=MTB_M0P,
+    mtb_base=0x41006000,
+)
+
+_M23 = _M0._replace(
+    name="m23",
+    core=CORTEX_M23,
+    tables=(Table(_PPB_ROM_TABLE, 0x4CB, (SCS, DWT, FPB, 0xE0043000)),),
+    mtb=MTB_M23,
+    mtb_base=0xE0043000,
+)
+
+VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (M33, M7, M4, _M0, _M23, _M33_MTB)}
 
 # The board with a Cortex-A, whose parts are in ``cortex_a_board.py``.
 CORTEX_A = "a9"

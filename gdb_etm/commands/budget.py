@@ -42,8 +42,8 @@ def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
     yield from stream_lines(budgets, size, sum(len(stream.data) for stream in found if stream not in streams))
     for budget in budgets:
         history = histories.get(budget.trace_id)
-        # Where nothing was decoded there is no rate to go by.
-        if history:
+        # Where nothing was decoded there is no rate to go by; a Micro Trace Buffer has no options.
+        if history and history.source.protocol != "mtb":
             beside = data_trace_id(history.source)
             data = next((each for each in budgets if each.trace_id == beside), None)
             yield from _options(session, budget, history, data, size)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable
+from typing import Iterable, Optional
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag, path
 from gdb_etm.errors import CommandError
 from gdb_etm.session.captures import KEPT
+from gdb_etm.session.mtb_dumps import load_dump
 from gdb_etm.session.numbers import count
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load, save
@@ -27,6 +28,9 @@ NUMBER = Argument("N|all", _number, "show capture N alone; all of a connection a
 DIRECTORY = path("DIR", "the snapshot's folder", required=True)
 FORCE = flag("-f", "replace a snapshot that is in the folder")
 BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
+FOLDER = path("DIR", "the snapshot's folder")
+MTB = Argument("--mtb", str, "in place of a folder: an MTB's buffer, in a file or at ADDRESS,SIZE in memory", "WHERE")
+POSITION = Argument("--position", count, "with --mtb: what MTB_POSITION held", "VALUE")
 ELF = path("--elf", "ELF file with the program; may be given more than once", "FILE", many=True)
 
 
@@ -65,8 +69,25 @@ def run_save(session: DebugSession, values: Values) -> Iterable[str]:
 
 def run_load(session: DebugSession, values: Values) -> Iterable[str]:
     """Read a snapshot folder as new captures."""
-    path = values.get(DIRECTORY)
-    assert path is not None
+    path, dump, position = values.get(FOLDER), values.get(MTB), values.get(POSITION)
+    if (path is None) == (dump is None):
+        raise CommandError("a snapshot's folder, or --mtb with a file or ADDRESS,SIZE")
+    if dump is not None:
+        return _load_dump(session, dump, position, values)
+    if position is not None:
+        raise CommandError("--position goes with --mtb")
+    return _load_folder(session, path or "", values)
+
+
+def _load_dump(session: DebugSession, where: str, position: Optional[int], values: Values) -> Iterable[str]:
+    loaded = load_dump(session, where, position, values.all(ELF))
+    yield from loaded.lines
+    yield "capture %d: %s" % (loaded.record.number, session.summary(loaded.record))
+    for note in loaded.notes:
+        yield "note: " + note
+
+
+def _load_folder(session: DebugSession, path: str, values: Values) -> Iterable[str]:
     loaded = load(session, path, values.all(ELF), values.get(BUFFER))
     yield from loaded.lines
     for record in loaded.captures:
@@ -108,11 +129,14 @@ SAVE = Command(
 
 LOAD = Command(
     "load",
-    "Load a snapshot folder; no target is needed.",
+    "Load a snapshot folder, or an MTB's buffer; no target is needed.",
     run_load,
-    arguments=(DIRECTORY, ELF, BUFFER),
+    details="Firmware may put its MTB's buffer aside in a fault's handler, and MTB_POSITION with it.  In memory it is\n"
+    "read through GDB: of a target, or of a core file.",
+    arguments=(FOLDER, ELF, BUFFER, MTB, POSITION),
     examples=(
         ("load /tmp/crash", "look at what was saved"),
         ("load /tmp/capture --elf app.elf", "a capture without code"),
+        ("load --mtb crash.bin --position 0x1e2c --elf app.elf", "a buffer that firmware has put aside"),
     ),
 )

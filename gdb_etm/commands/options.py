@@ -106,6 +106,13 @@ Q_ELEMENTS = choice(
     "WHAT",
 )
 
+BUFFER = Argument(
+    "--buffer",
+    str,
+    "where an MTB writes: an array of the program (default: mtb_buffer), or ADDRESS,SIZE in unused RAM",
+    "WHERE",
+)
+
 # What can be asked of the trace unit.
 OPTIONS: Tuple[Argument[Any], ...] = (
     INCLUDE,
@@ -127,6 +134,7 @@ OPTIONS: Tuple[Argument[Any], ...] = (
     DATA_EXCLUDE,
     CONDITIONAL,
     Q_ELEMENTS,
+    BUFFER,
 )
 
 
@@ -242,4 +250,5 @@ def request_of(values: Values) -> TraceRequest:
         data_exclude=tuple(values.all(DATA_EXCLUDE)),
         conditional=values.get(CONDITIONAL),
         q_elements=values.get(Q_ELEMENTS),
+        buffer=values.get(BUFFER),
     )

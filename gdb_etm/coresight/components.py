@@ -123,6 +123,7 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[ComponentKind, str]] = {
     (ARM, 0x924, None): (ComponentKind.ETMV3, "ETM"),
     (ARM, 0x925, None): (ComponentKind.ETMV3, "ETM"),
     (ARM, 0x930, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x932, None): (ComponentKind.MTB, "MTB"),  # M0+
     (ARM, 0x931, None): (ComponentKind.ETMV3, "ETM"),
     (ARM, 0x950, None): (ComponentKind.PTM, "PTM"),
     (ARM, 0x955, None): (ComponentKind.ETMV3, "ETM"),

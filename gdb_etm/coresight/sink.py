@@ -13,6 +13,20 @@ from gdb_etm.registers.page import Page
 Progress = Callable[[int, int], None]
 
 
+class BufferPlace(NamedTuple):
+    """A part of the RAM that a trace goes to."""
+
+    # A multiple of its size.
+    address: int
+    # In bytes, a power of two.
+    size: int
+    # Whether the program keeps it for the trace, so that nothing of it needs to be put back.
+    is_reserved: bool = True
+
+    def __str__(self) -> str:
+        return "0x%08x-0x%08x" % (self.address, self.address + self.size - 1)
+
+
 class SinkSetup(NamedTuple):
     """How a buffer captures, beside that the newest trace replaces the oldest."""
 
@@ -20,6 +34,8 @@ class SinkSetup(NamedTuple):
     sync_bytes: int = 0
     # Stop so many bytes after a trigger; None: a trigger does nothing.
     after_trigger: Optional[int] = None
+    # Of a Micro Trace Buffer: the RAM that it goes to; None: as before.
+    place: Optional[BufferPlace] = None
 
     def trigger_words(self, size: int) -> int:
         """Number of 32-bit words that a buffer stores after a trigger.
@@ -42,6 +58,8 @@ class Drained(NamedTuple):
     triggered: bool = False
     # Whether it had stopped, after the trigger, by itself.
     stopped_itself: bool = False
+    # What the user should know before believing it, one line each.
+    notes: Tuple[str, ...] = ()
 
 
 class SinkStatus(NamedTuple):

@@ -70,11 +70,13 @@ def find_path(
     :raises TopologyError: No trace unit or no buffer is there, or which one to take must be chosen.
     """
     source = _source(components, core, choice.unit)
-    sink = _sink(components, choice.sink)
+    # A Micro Trace Buffer is source and sink at once.
+    is_own = source.kind is ComponentKind.MTB
+    sink = source if is_own else _sink(components, choice.sink)
     links = tuple(
         FunnelLink(component, choice.inputs.get(component.address, _all_inputs(component)))
         for component in components
-        if component.kind is ComponentKind.FUNNEL
+        if component.kind is ComponentKind.FUNNEL and not is_own
     )
     return TracePath(
         source,
@@ -86,8 +88,13 @@ def find_path(
 
 
 def trace_units(components: Sequence[Component]) -> List[Component]:
-    """List the trace units in the order of their numbers."""
-    return [component for component in components if component.kind in TRACE_UNITS]
+    """List the trace units in the order of their numbers.
+
+    Micro Trace Buffers are the last ones.
+    """
+    return [one for one in components if one.kind in TRACE_UNITS] + [
+        one for one in components if one.kind is ComponentKind.MTB
+    ]
 
 
 def trace_buffers(components: Sequence[Component]) -> List[Component]:
@@ -115,6 +122,9 @@ def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[
         raise TopologyError("no trace unit found; the chip shows %s" % _listed(components))
     if unit is not None:
         return _chosen(units, unit, "trace unit")
+    # A Micro Trace Buffer is for chips that have nothing else, or no buffer for it.
+    others = [unit for unit in units if unit.kind is not ComponentKind.MTB]
+    units = others if others and trace_buffers(components) else [unit for unit in units if unit not in others] or units
     units = _of_core(components, units, core)
     if len(units) > 1:
         raise TopologyError(

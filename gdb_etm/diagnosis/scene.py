@@ -19,6 +19,8 @@ from gdb_etm.recovery.rules import DEVICES, FrameInformation
 from gdb_etm.recovery.values import Tier, Value
 
 _WORD = 4
+# r0 to r3, which no function saves for its caller.
+_ARGUMENTS = range(4)
 
 
 class Area(NamedTuple):
@@ -324,6 +326,9 @@ class Scene:
             if row is None or cfa is None:
                 continue
             for register, offset in row.saved.items():
+                if register in _ARGUMENTS:
+                    # A push of them only makes room on the stack (AAPCS32, 6.1.1).
+                    continue
                 place = (cfa + offset) & MASK
                 if place < address + size and address < place + _WORD:
                     return FrameSlot(register, one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import BufferFormat, RawCapture, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture, TraceSource
 from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import Stream, deframe
 from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
@@ -32,6 +32,8 @@ class SourceStream(NamedTuple):
     lost: Tuple[Gap, ...] = ()
     # Whether it is the unit's data stream and not its instruction stream.
     is_data: bool = False
+    # Why the oldest byte in the buffer is the oldest.
+    end: BufferEnd = BufferEnd.UNKNOWN
 
     @property
     def reader(self) -> Optional[ProtocolReader]:
@@ -66,7 +68,7 @@ def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> Lis
         raise CaptureError("%s has no trace source that can be decoded; it has %s" % (capture.name, found))
     if capture.format is BufferFormat.RAW:
         trace_id = PROTOCOLS[sources[0].protocol].config(sources[0]).trace_id
-        return [SourceStream(sources[0], trace_id, capture.buffer, _same)]
+        return [SourceStream(sources[0], trace_id, capture.buffer, _same, end=capture.end)]
     framed = _Framed(capture, progress)
     result = []
     for source in sources:
@@ -205,8 +207,10 @@ def decode_part(part: StreamPart, cache: DecoderCache, progress: Optional[Progre
     elements = []
     if part.transfers is not None and data is not None:
         elements.append(data.elements(part.config, part.transfers.data, part.transfers.offset_of, progress))
+    ends = part.reader.ends
+    known = {"ends": ends(stream.source, stream.end)} if ends is not None else {}
     try:
-        recorder = decoder.decode(stream.data, stream.offset_of, progress, before, *elements)
+        recorder = decoder.decode(stream.data, stream.offset_of, progress, before, *elements, **known)
     except BaseException:
         cache.drop(decoder)
         raise

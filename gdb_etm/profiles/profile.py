@@ -89,6 +89,8 @@ class Profile(NamedTuple):
     no_buffer: str = ""
     # What a user should know, one line each.
     notes: Tuple[str, ...] = ()
+    # Address of a Micro Trace Buffer's registers, which a ROM table may not list.
+    mtb: Optional[int] = None
 
     def funnel_inputs(self, unit: int) -> Dict[int, int]:
         """Return the funnel ports of a trace unit, as masks by address.
@@ -123,6 +125,7 @@ def profile_of(name: str, where: str, table: Mapping[str, Any]) -> Profile:
         reader.numbers("inputs", _MOST_INPUTS - 1),
         reader.text("no-buffer", ""),
         reader.texts("notes", ()),
+        reader.optional("mtb", lambda inner: inner.address()),
     )
     reader.end()
     if not found.sources:

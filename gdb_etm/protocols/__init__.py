@@ -12,7 +12,8 @@ Every protocol has a folder, and the folders have the same files:
 - ``PROTOCOL/decoder.py``: the whole way, from bytes to a recording.
 - ``PROTOCOL/encode/``: the other direction.  Only the simulated boards use it.
 
-``armv7/`` holds what ETMv3 and PTM share.  In this folder, in the order in which bytes go:
+``armv7/`` holds what ETMv3 and PTM share.  ``mtb/`` needs no headers and handlers, as its packets are all alike; it has
+``mtb/exceptions.py``, because they do not name exceptions.  In this folder, in the order in which bytes go:
 
 - ``stream.py``: synchronisation, and cutting at packet boundaries.
 - ``elements.py``: ranges of instructions and events, in the words of IHI 0064, chapter 5; ``packet.py``: a packet as it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from gdb_etm.capture import TraceSource
+from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.packet import Packet
@@ -71,6 +71,8 @@ class ProtocolReader(NamedTuple):
     failures_end_ranges: bool = False
     # Whether addresses, and whether values of loads and stores are traced, by the configuration.
     transfers: Callable[[Any], Tuple[bool, bool]] = lambda config: (False, False)
+    # What a source says of the ends of its trace, as the decoder takes it by the name ``ends``; None: it takes nothing.
+    ends: Optional[Callable[[TraceSource, BufferEnd], Any]] = None
 
 
 def _transfers(config: Any) -> Tuple[bool, bool]:
@@ -113,6 +115,14 @@ def _etmv4() -> ProtocolReader:
     return ProtocolReader(Etmv4Config.from_source, Decoder, packets, data, transfers=_transfers)
 
 
+def _mtb() -> ProtocolReader:
+    from gdb_etm.protocols.mtb.config import BufferEnds, MtbConfig
+    from gdb_etm.protocols.mtb.decoder import Decoder
+    from gdb_etm.protocols.mtb.listing import list_packets
+
+    return ProtocolReader(MtbConfig.from_source, Decoder, list_packets, ends=BufferEnds.from_source)
+
+
 def _ptm() -> ProtocolReader:
     from gdb_etm.protocols.ptm.config import PtmConfig
     from gdb_etm.protocols.ptm.decoder import Decoder
@@ -144,4 +154,4 @@ class _Protocols(Mapping[str, ProtocolReader]):
 
 
 # By :attr:`gdb_etm.capture.TraceSource.protocol`.
-PROTOCOLS: Mapping[str, ProtocolReader] = _Protocols({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})
+PROTOCOLS: Mapping[str, ProtocolReader] = _Protocols({"etmv3": _etmv3, "etmv4": _etmv4, "mtb": _mtb, "ptm": _ptm})

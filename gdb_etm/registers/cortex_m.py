@@ -22,6 +22,10 @@ PART_M7 = 0xC27
 # Must be written to DHCSR[31:16] for the rest of the write to count.
 DBGKEY = 0xA05F
 
+ICTR = Register("ICTR", 0x004, "RO", BitStruct(
+    reserved(28),
+    "INTLINESNUM" / bits(4, lambda value: "%d interrupts at most" % (32 * value + 32))))
+
 CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "IMPLEMENTER" / bits(8),
     "VARIANT" / bits(4),
@@ -47,6 +51,8 @@ CCR = Register("CCR", 0xD14, "RW", BitStruct(
     "NONBASETHRDENA" / bits(1)))
 
 # SECUREFAULT*, HARDFAULT* and NMIACT: Armv8-M alone.
+VTOR = Register("VTOR", 0xD08, "RW", word("TBLOFF"))
+
 SHCSR = Register("SHCSR", 0xD24, "RW", BitStruct(
     reserved(10),
     "HARDFAULTPENDED" / bits(1),

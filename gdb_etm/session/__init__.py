@@ -10,11 +10,12 @@ Commands and the Python interface are two ways to the same things here; neither 
   ``connection.py``: the trace unit and buffer that it reaches; ``disconnecting.py``: how a connection ends;
   ``interpreter.py``: which Python runs pyOCD; ``description.py``: the trace hardware in words.
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
-  trace; ``planning.py`` makes the trace unit's options of all that, and starts.
+  trace; ``mtb_buffer.py`` finds the RAM for it, where the program lends that; ``planning.py`` makes the trace unit's
+  options of all that, and starts.
 - ``captures.py``: captures at hand, decoded when somebody looks; ``joined.py``: those that follow each other, as one
   history; ``summary.py``: one in a line; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
-- ``snapshots.py``: captures saved in folders and loaded from them.
+- ``snapshots.py``: captures saved in folders and loaded from them; ``mtb_dumps.py``: a buffer that firmware put aside.
 - ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the
   run, from which the past is worked out; ``fault_hint.py``: the line of a halt within a fault's handler.
 - ``walk.py``: the cursor in a history; ``reverse.py``: the debugger's own reverse execution, which moves it;

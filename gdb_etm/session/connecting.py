@@ -35,7 +35,8 @@ CHIPS = (
     "ra6m4",
     "zynq7000",
 )
-BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9", *("board:" + chip for chip in CHIPS))
+_CORES = ("m33", "m7", "m4", "a9", "m0", "m23", "m33,mtb")
+BOARDS = tuple("board:" + name for name in (*_CORES, *CHIPS))
 _WITH_A_FULLER_UNIT = "board:m4"
 OWN = "target"
 MODES = ("attach", "halt", "pre-reset", "under-reset")

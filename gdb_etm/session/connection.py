@@ -13,6 +13,7 @@ from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.special import SpecialRegisters
 from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath
+from gdb_etm.coresight.unlisted import with_unlisted
 from gdb_etm.coresight.vendor import Vendor, Word, checked
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
@@ -94,7 +95,7 @@ class TargetConnection:
                 profile = next(filter(None, map(library.find, self.part_ids)), None)
             self.profile = profile
             self.enable_vendor()
-            self.discovery = discover(*self._spaces)
+            self.discovery = with_unlisted(discover(*self._spaces), self._spaces[0].port, profile)
             location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
             self.path = path = path_with(self.profile, self.discovery.components, location, choice)
             trace = TraceSession(path, self._core or core_of(path))
@@ -112,9 +113,8 @@ class TargetConnection:
 
     @recorded("vendor enable")
     def enable_vendor(self) -> List[str]:
-        """Write what the profile wants written before there is trace.
+        """Write what the profile wants written first, and list it.
 
-        :returns: What was written.
         :raises EtmError: It is another chip, or a register does not answer; nothing was written to another.
         """
         if self.profile is None:
@@ -176,9 +176,10 @@ class TargetConnection:
 
         :returns: Whether GDB looks at the past, and has values that rested on something else.
         """
-        if self._client is None or not self.reverses:
-            return False
-        return self._client.request({"op": "rely", "settings": dict(settings)}, _RELY_SECONDS)["past"] is True
+        message = {"op": "rely", "settings": dict(settings)}
+        return (
+            self._client is not None and self.reverses and self._client.request(message, _RELY_SECONDS)["past"] is True
+        )
 
     @property
     def reverses(self) -> bool:
@@ -233,9 +234,8 @@ class TargetConnection:
         return self._client.request({"op": "past"}) if self._client is not None and self.reverses else {}
 
     def check(self, seconds: float = 0.001) -> None:
-        """Check for a lost probe or process.
+        """Check for a lost probe or process, waiting some seconds for it.
 
-        :param seconds: How long to wait for word of it.
         :raises AccessError: It is lost.
         """
         if self._client is not None:
@@ -339,6 +339,12 @@ class TargetConnection:
         capture = self.session().drain(name, progress)
         self.is_tracing = False
         return with_images(capture, images)
+
+    def keeps_tracing(self) -> bool:
+        """Check whether halts give captures; what a reset has stopped traces on."""
+        if self.is_tracing and self.trace is not None:
+            self.trace.rearm()
+        return self.is_tracing
 
     @recorded("halt")
     def halt_trace(self) -> None:

@@ -53,6 +53,8 @@ def path_line(trace: TraceSession) -> str:
     Such as ``Trace: ETMv4.2 at 0xe0041000 -> funnel ... -> ETF at 0xe0043000, 4 KiB``.
     """
     steps = ["%s at 0x%08x" % (trace.unit.title, trace.path.source.address)]
+    if trace.path.sink is trace.path.source:
+        return "Trace: %s, into the program's RAM" % steps[0]
     steps += [str(link) for link in trace.path.links]
     steps.append("%s at 0x%08x, %s" % (trace.path.sink.name, trace.path.sink.address, bytes_text(trace.sink.size)))
     return "Trace: " + " -> ".join(steps)
@@ -60,6 +62,9 @@ def path_line(trace: TraceSession) -> str:
 
 def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     """Describe how tracing was started, in a line."""
+    if options.buffer is not None:
+        where = "%s circular at %s" % (bytes_text(options.buffer.size), options.buffer)
+        return "Tracing %s: %s." % (_traced(options), where)
     words = ["return stack on" if plan.return_stack else "return stack off"]
     if options.data:
         where = " at " + _listed(options.data_include) if options.data_include else ""
@@ -162,7 +167,8 @@ def _feature_lines(trace: TraceSession, in_full: bool) -> Iterator[str]:
     found = [feature for feature in features(unit) if in_full or feature.topic != "options"]
     asks = ", can ask for synchronisation" if trace.sink.requests_sync else ""
     rows = [["  " + feature.topic, feature.words] for feature in found]
-    rows.append(["  buffer", "%s circular%s" % (bytes_text(trace.sink.size), asks)])
+    where = "%s circular%s" % (bytes_text(trace.sink.size), asks)
+    rows.append(["  buffer", where if trace.sink.size else '"etm start" says where'])
     for n, line in enumerate(align(rows)):
         yield line
         if in_full and n < len(found):

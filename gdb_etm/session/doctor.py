@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, Iterator, List, Optional
 
+from gdb_etm.capture import BufferFormat
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import streams
@@ -122,7 +123,7 @@ class Doctor:
     def _is_empty(self, record: Optional[CaptureRecord]) -> Optional[bool]:
         if record is None:
             return None
-        return not record.capture.buffer or record.instructions == 0
+        return record.instructions == 0 or not record.capture.buffer and not _is_raw(record)
 
 
 def _debug_power(connection: TargetConnection) -> DoctorFinding:
@@ -179,6 +180,9 @@ def _components(connection: TargetConnection) -> DoctorFinding:
 def _shares(record: CaptureRecord) -> Iterator[DoctorFinding]:
     subject = "last capture"
     size = len(record.capture.buffer)
+    if _is_raw(record):
+        yield ok(subject, "capture %d: %d bytes, of one source" % (record.number, size))
+        return
     if not size:
         lost = next((note for note in record.capture.notes if _LOST_POWER in note), "")
         words = "capture %d is empty" % record.number
@@ -197,6 +201,11 @@ def _shares(record: CaptureRecord) -> Iterator[DoctorFinding]:
         yield bad(subject, words + "; other sources eat the buffer" if others else words, advice if others else START)
     else:
         yield ok(subject, words)
+
+
+def _is_raw(record: CaptureRecord) -> bool:
+    # A Micro Trace Buffer's, in which what runs straight on is no packet.
+    return record.capture.format is BufferFormat.RAW
 
 
 def _incidents(session: DebugSession, record: CaptureRecord) -> Iterator[DoctorFinding]:

@@ -12,6 +12,7 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
+from gdb_etm.protocols.mtb.config import MtbConfig
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.rules import DEVICES
 from gdb_etm.recovery.values import CoreState
@@ -177,6 +178,21 @@ class Anchored(NamedTuple):
                 taken = event
         following = _successors(history) if taken is None else _handlers(history, taken)
         return anchor.state() if self.is_whole and anchor.pc in following else None
+
+
+def with_ends(capture: RawCapture, begin: Optional[Anchor], end: Optional[Anchor]) -> RawCapture:
+    """Give a Micro Trace Buffer's capture the states that its decoder needs.
+
+    Its trace holds neither where it began nor where it ended, and names no exceptions: their table may be in RAM.
+    """
+    source = capture.sources[0]
+    if source.protocol != "mtb":
+        return capture
+    if end is not None:
+        config = MtbConfig.from_source(source)
+        if config.vtor is not None:
+            end.keep([(config.vtor, config.vtor + 4 * config.vectors)])
+    return with_anchored(capture, Anchored(begin, end))
 
 
 def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:

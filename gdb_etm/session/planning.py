@@ -12,6 +12,7 @@ from gdb_etm.program.comparator_limits import doubt_of
 from gdb_etm.program.image import Program
 from gdb_etm.session.events import EventSettings, asks_for_time, rules_of
 from gdb_etm.session.filters import wanted_of
+from gdb_etm.session.mtb_buffer import buffer_of
 from gdb_etm.session.request import Range, TraceRequest
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.trace_settings import trace_settings
@@ -77,6 +78,7 @@ def options_of(session: DebugSession, request: TraceRequest) -> TraceOptions:
             counters=tuple(events.counters),
             first_state=events.first_state,
             trigger_position=events.position,
+            buffer=buffer_of(session, request.buffer),
         )
     except ValueError as error:
         raise CaptureError(str(error))

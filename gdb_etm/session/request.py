@@ -56,6 +56,8 @@ class TraceRequest:
     conditional: Optional[str] = None
     # One of :data:`Q_CHOICES`.
     q_elements: Optional[str] = None
+    # Of a Micro Trace Buffer: an array of the program, or ``ADDRESS,SIZE``.
+    buffer: Optional[str] = None
 
     def __post_init__(self) -> None:
         _check_choice("context", self.context, CONTEXT_CHOICES)

@@ -16,7 +16,7 @@ from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.fault_hint import hint_lines
 from gdb_etm.session.filters import FilterSet
-from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out
+from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, leaves_nothing_out, with_ends
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, JoinedCaptures, Limit, history_limit
 from gdb_etm.session.kernels import kernel_constants
 from gdb_etm.session.messages import HandedOver, shared_settings
@@ -192,8 +192,8 @@ class DebugSession:
     def _add_anchored(
         self, connection: TargetConnection, capture: RawCapture, origin: str, begin: Optional[Anchor]
     ) -> CaptureRecord:
-        record = self.add(capture, origin, is_live=True)
         anchors = self._anchors
+        record = self.add(with_ends(capture, begin, anchors.halt), origin, is_live=True)
         record.anchored = Anchored(
             begin, anchors.halt, leaves_nothing_out(connection.trace), connection.has_core and anchors.is_untouched
         )
@@ -350,7 +350,7 @@ class DebugSession:
         self.background.stop()
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
-            is_tracing = self.connection.is_tracing
+            is_tracing = self.connection.keeps_tracing()
             # It asks GDB for the registers, and may find that the connection is lost.
             self._anchors.on_resume(is_tracing, self.images() if with_memory else None)
             if not is_tracing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from gdb_etm.capture import BufferFormat
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
@@ -16,9 +17,13 @@ _DECODED_BYTES = 1 << 16
 def summary(record: CaptureRecord, decode: Callable[[CaptureRecord], Decoded], debugger: Debugger) -> str:
     """Summarise a capture in a line; a big one is not decoded."""
     is_big = not record.is_decoded and len(record.capture.buffer) > _DECODED_BYTES
-    if is_big or not record.capture.buffer:
+    # What ran straight on is no packet of a Micro Trace Buffer.
+    is_empty = not record.capture.buffer and record.capture.format is not BufferFormat.RAW
+    if is_big or is_empty:
         return size_text(record.capture)
     decoded = decode(record)
+    if not record.capture.buffer and not len(decoded.history):
+        return size_text(record.capture)
     if not record.has_program:
         return size_text(record.capture) + '; no program: "file PROGRAM" lets them be decoded'
     calls = decoded.calls(debugger.function_at)

@@ -6,10 +6,10 @@ with its reason.  One loop applies it.  What a unit lacks is refused with the id
 - ``options.py``, ``events.py``, ``actions.py``, ``addresses.py``: what a user wants, in no unit's terms.
 - ``identification.py``: identification registers, read and asked by field name; ``features.py`` puts them in words.
 - ``plan.py``, ``apply.py``: the list of writes, and the loop that applies it.
-- ``etmv4/``, ``armv7/``: the plans and units of the architectures; neither knows the other.
+- ``etmv4/``, ``armv7/``, ``mtb/``: the plans and units of the architectures; none knows another.
 - ``ranges.py``, ``window.py``: arithmetic on address ranges and on events that start and stop the trace.
 - ``dwt_match.py``, ``watchpoints.py``: comparators that a Cortex-M's DWT lends to its trace unit.
-- ``unit.py``, ``management.py``: what all units share: power, locks and claims.
+- ``unit.py``, ``management.py``: what all units share: power, locks and claims; ``drivers.py`` chooses one.
 - ``session.py``: source, links and sink of one path, worked in the right order; ``status.py`` is what they do.
 - ``bench.py``, ``parts.py``, ``by_hand.py``: the registers of the whole path, planned, read, and written by hand.
 - ``doctor/``: why there is no trace.

@@ -67,7 +67,8 @@ class Bench:
             if part.role is PartRole.PROCESSOR:
                 steps = _tracing_enabled() if part.name == "SCS" else plan.dwt
             elif part.role is PartRole.UNIT:
-                steps = plan.steps
+                is_sink = session.path.sink is session.path.source
+                steps = plan.steps + (session.sink.steps(setup) if is_sink else ())
             elif part.role is PartRole.LINK:
                 steps = links[part.registers.base].steps()
             else:
@@ -192,11 +193,14 @@ def _parts(session: TraceSession) -> Iterable[PathPart]:
     for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, watch)):
         if component is not None:
             yield PathPart(component.name, component.name, PartRole.PROCESSOR, page, _borrowed(component))
-    yield PathPart("PTM" if unit.protocol == "ptm" else "ETM", unit.title, PartRole.UNIT, unit.page, unit.registers)
+    name = {"ptm": "PTM", "mtb": "MTB"}.get(unit.protocol, "ETM")
+    yield PathPart(name, unit.title, PartRole.UNIT, unit.page, unit.registers)
     for number, link in enumerate(session.links):
         name = "FUNNEL" if len(session.links) == 1 else "FUNNEL%d" % number
         yield PathPart(name, "funnel", PartRole.LINK, funnel.PAGE, link.registers)
     sink = session.sink
+    if path.sink is path.source:
+        return
     yield PathPart(path.sink.name, path.sink.name, PartRole.SINK, sink.page, sink.registers)
 
 

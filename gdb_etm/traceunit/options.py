@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
+from gdb_etm.coresight.sink import BufferPlace
 from gdb_etm.traceunit.actions import (
     Action,
     Count,
@@ -164,6 +165,8 @@ class TraceOptions:
     first_state: int = 0
     # How much of the buffer is filled after the trigger, in percent, if a rule triggers.
     trigger_position: int = 50
+    # Of a Micro Trace Buffer: the RAM that it goes to; None: as before.
+    buffer: Optional[BufferPlace] = None
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).

@@ -10,18 +10,16 @@ from typing import Callable, List, Optional, Tuple
 
 from gdb_etm.capture import BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
-from gdb_etm.coresight.components import Component, ComponentKind
-from gdb_etm.coresight.etb import EmbeddedTraceBuffer
+from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.coresight.funnel import Funnel
+from gdb_etm.coresight.mtb import MtbBuffer
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.sink import Drained, Progress, Sink, SinkSetup
-from gdb_etm.coresight.tmc import TraceMemoryController
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError, CaptureError, EtmError, UnsupportedError
 from gdb_etm.registers import cortex_m
-from gdb_etm.traceunit.armv7.unit import EtmV3Unit, PtmUnit
 from gdb_etm.traceunit.by_hand import ByHand
-from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
+from gdb_etm.traceunit.drivers import make_sink, make_unit
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionState, SessionStatus
@@ -32,6 +30,13 @@ _DEAF = (
     "an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"
     " (only a TMC surely does)"
 )
+
+_NO_PLACE = (
+    "an MTB writes into the program's RAM: where? etm start --buffer SYMBOL, an array of the program, aligned to its"
+    " size; or --buffer ADDRESS,SIZE"
+)
+# Names of sources in captures.
+_SOURCES = {"ptm": "PTM_0", "mtb": "MTB_0"}
 
 
 class TraceSession:
@@ -49,8 +54,8 @@ class TraceSession:
     def __init__(self, path: TracePath, core: Core, deadline: Deadline = Deadline()) -> None:
         self.path = path
         self.core = core
-        self.unit: TraceUnit = make_unit(path.source, deadline, path.dwt)
-        self.sink: Sink = _make_sink(path.sink, deadline)
+        self.unit: TraceUnit = make_unit(path.source, deadline, path.dwt, path.scs)
+        self.sink: Sink = make_sink(path.sink, deadline, self.unit)
         self.state = SessionState.READY
         # How the unit is programmed; None before the first start.
         self.plan: Optional[Plan] = None
@@ -93,6 +98,13 @@ class TraceSession:
         :returns: The plan, and how the buffer is to capture.
         :raises UnsupportedError: The unit lacks what the options ask for.
         """
+        if isinstance(self.sink, MtbBuffer):
+            place = options.buffer or self.sink.place
+            size = 0 if place is None else place.size
+            return self.by_hand.over(self.unit.plan(options, size)), SinkSetup(place=place)
+        if options.buffer is not None:
+            words = "--buffer is for a Micro Trace Buffer: this trace goes to %s" % (self.path.sink,)
+            raise UnsupportedError(words, "DEVTYPE")
         plan = self.by_hand.over(self.unit.plan(options, self.sink.size))
         # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
         wanted = suitable_sync_bytes(self.sink.size)
@@ -124,6 +136,8 @@ class TraceSession:
         """
         self._check_open()
         plan, setup = self.plan_start(options)
+        if isinstance(self.sink, MtbBuffer) and setup.place is None:
+            raise UnsupportedError(_NO_PLACE, "MTB_POSITION")
         if self.state is SessionState.TRACING or self.unit.enabled:
             self._start_sink()
             self.unit.disable()
@@ -147,6 +161,12 @@ class TraceSession:
         self._enable_trace()
         self.unit.ensure(self.plan)
         self._run()
+
+    def rearm(self) -> None:
+        """Let a unit that a reset has stopped trace on."""
+        if self.state is SessionState.TRACING and self.unit.stops_at_reset and self.plan and not self.unit.enabled:
+            self.unit.ensure(self.plan)
+            self.unit.enable()
 
     def enable_trace(self) -> None:
         """Set DEMCR.TRCENA, where there is one."""
@@ -229,12 +249,15 @@ class TraceSession:
             registers = {name: known.get(name, value) for name, value in registers.items()}
         drained = self.sink.drain(progress)
         self.state = SessionState.READY
-        unit = "PTM_0" if self.unit.protocol == "ptm" else "ETM_0"
+        unit = _SOURCES.get(self.unit.protocol, "ETM_0")
         marks = () if self.plan is None else self.plan.marks
         source = TraceSource(unit, self.unit.protocol, registers, self.core, (), marks)
-        return RawCapture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._drained_notes(drained))
+        form = BufferFormat.RAW if isinstance(self.sink, MtbBuffer) else BufferFormat.FRAMES
+        return RawCapture(drained.data, form, (source,), drained.end, name, self._drained_notes(drained))
 
     def _drained_notes(self, drained: Drained) -> Tuple[str, ...]:
+        if drained.notes:
+            return drained.notes
         if not self._lost_power:
             return self._trigger_notes(drained)
         words = (
@@ -357,30 +380,3 @@ class TraceSession:
     def _check_open(self) -> None:
         if self.state is SessionState.CLOSED:
             raise CaptureError('the trace session is closed; try "etm connect"')
-
-
-def _make_sink(component: Component, deadline: Deadline) -> Sink:
-    if component.kind is ComponentKind.ETB:
-        return EmbeddedTraceBuffer(component.port, component.address, deadline)
-    return TraceMemoryController(component.port, component.address, deadline)
-
-
-def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> TraceUnit:
-    """Return the driver for a trace unit.
-
-    :param dwt: The processor's DWT, if that is a Cortex-M.
-    :raises UnsupportedError: There is none.
-    """
-    if component.kind is ComponentKind.ETMV4:
-        return EtmV4Unit(component.port, component.address, deadline, dwt)
-    if component.kind is ComponentKind.ETMV3:
-        return EtmV3Unit(component, deadline, dwt)
-    if component.kind is ComponentKind.PTM:
-        return PtmUnit(component, deadline, dwt)
-    if component.kind is ComponentKind.ETM:
-        raise UnsupportedError(
-            "%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?" % (component,), "ETMIDR.Major"
-        )
-    raise UnsupportedError(
-        "%s: only ETMv3, ETMv4 and PTM can be programmed (DEVARCH.ARCHID)" % (component,), "DEVARCH.ARCHID"
-    )

@@ -39,6 +39,8 @@ class TraceUnit(ABC):
     management: ClassVar[Management]
     # What its trace is decoded by, such as ``"etmv4"``.
     protocol: ClassVar[str]
+    # Whether a reset of the processor stops it.
+    stops_at_reset: ClassVar[bool] = False
     # What it has, by its identification registers.
     capabilities: Identification
 

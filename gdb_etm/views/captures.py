@@ -37,7 +37,9 @@ def counts_text(capture: RawCapture, instructions: int, span: Tuple[str, str], c
         parts[0] += " in %s" % span[0] if span[0] == span[1] else " from %s to %s" % span
     if instructions:
         parts += [plural(calls, "call"), plural(exceptions, "exception")]
-    return "%s in %s" % (", ".join(parts), size_text(capture))
+    # What ran straight on is no packet of a Micro Trace Buffer.
+    size = size_text(capture) if capture.buffer else "0 bytes"
+    return "%s in %s" % (", ".join(parts), size)
 
 
 def capture_lines(rows: Iterable[CaptureRow]) -> List[str]:

@@ -134,7 +134,10 @@ def test_not_connected(session: DebugSession, line: str) -> None:
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("connect here", '"here" is none of: board:m33, board:m7, board:m4, board:a9, HOST:PORT, target'),
+        (
+            "connect here",
+            '"here" is none of: board:m33, .*, board:a9, board:m0, board:m23, board:m33,mtb, HOST:PORT, target',
+        ),
         ("connect target", "connecting works inside GDB"),
         ("connect --etb-size 4K", "--etb-size is for the simulated board"),
         ("connect board:m33 --probe x", "--probe is for a debug probe"),

@@ -15,13 +15,18 @@ from gdb_etm.profiles.library import find, load, own, own_lines, profiles
 from gdb_etm.profiles.profile import PartId, ProfileError
 
 BUILT_IN = (
+    "efm32hg",
     "imxrt1176",
+    "kl25z",
     "lpc4330",
+    "lpc812",
+    "lpc824",
     "mps2-an505",
     "mps3-an547",
     "nrf5340",
     "ra6m4",
     "rp2350",
+    "samd21",
     "samv71",
     "stm32f407",
     "stm32h563",
@@ -93,6 +98,14 @@ def test_a_chip_is_known_by_its_rom_table() -> None:
     """Black Magic Debug: ST is JEP106 0x020, parts 0x413, 0x450."""
     found = [find(PartId(0x020, part)) for part in (0x413, 0x450, 0x999)]
     assert [None if each is None else each.name for each in found] == ["stm32f407", "stm32h743", None]
+
+
+def test_micro_trace_buffers() -> None:
+    """KL25 19.3.1; UM10601; UM10800; SAM D21 data sheet 10.3; efm32hg322f64.h."""
+    places = {name: load(name).mtb for name in BUILT_IN}
+    found = {name: address for name, address in places.items() if address is not None}
+    places = {"kl25z": 0xF0000000, "lpc812": 0x14000000, "lpc824": 0x5000C000, "samd21": 0x41006000}
+    assert found == {**places, "efm32hg": 0xF0040000}
 
 
 def test_zynq_identity() -> None:

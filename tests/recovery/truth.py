@@ -25,7 +25,7 @@ from tests.firmware.programs import deep_of, elf
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.inputs import Inputs
 
-CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7", "m4": "Cortex-M4", "a9": "Cortex-A9"}
+CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7", "m4": "Cortex-M4", "m0": "Cortex-M0+", "a9": "Cortex-A9"}
 _MOST = 1_000_000
 
 

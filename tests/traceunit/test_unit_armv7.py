@@ -16,8 +16,8 @@ from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
+from gdb_etm.traceunit.drivers import make_unit
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
-from gdb_etm.traceunit.session import make_unit
 from gdb_etm.traceunit.unit import TraceUnit
 
 from . import units

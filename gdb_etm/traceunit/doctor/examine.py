@@ -7,7 +7,7 @@ from typing import Iterator
 from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError
-from gdb_etm.traceunit.doctor import armv7, etmv4
+from gdb_etm.traceunit.doctor import armv7, etmv4, mtb
 from gdb_etm.traceunit.doctor.core import check_core
 from gdb_etm.traceunit.doctor.findings import DoctorFinding, bad
 from gdb_etm.traceunit.doctor.reading import RegisterBlock
@@ -26,6 +26,9 @@ def examine(path: TracePath, around: Circumstances) -> Iterator[DoctorFinding]:
     if path.scs is not None:
         yield from _answering("core", check_core(RegisterBlock(path.scs.port, path.scs.address)))
     unit = RegisterBlock(path.source.port, path.source.address)
+    if path.source.kind is ComponentKind.MTB:
+        yield from _answering("unit answers", mtb.check_unit(unit, around))
+        return
     if path.source.kind is ComponentKind.ETMV4:
         yield from _answering("unit answers", etmv4.check_unit(unit, around))
     elif path.source.kind in (ComponentKind.ETMV3, ComponentKind.PTM):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.registers import etmv3, etmv4
+from gdb_etm.registers import etmv3, etmv4, mtb
 from gdb_etm.registers.coresight import CLAIM_EXTERNAL
 from gdb_etm.registers.page import Page, Register
 from gdb_etm.traceunit.apply import differences
@@ -80,7 +80,7 @@ def _lasting(write: RegisterWrite, page: Page, enable: int) -> RegisterWrite:
     # Without the bits that change in use.
     register = page.by_offset.get(write.offset)
     moving = 0 if register is None else register.moving & 0xFFFFFFFF
-    if write.name in (etmv4.TRCPRGCTLR.name, etmv3.ETMCR.name):
+    if write.name in (etmv4.TRCPRGCTLR.name, etmv3.ETMCR.name, mtb.MASTER.name):
         moving |= enable
     return write._replace(mask=write.mask & ~moving)
 

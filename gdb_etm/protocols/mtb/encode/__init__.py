@@ -1,0 +1,4 @@
+"""Micro Trace Buffer packets, written.
+
+- ``encoder.py``: packets of what a core executes.
+"""

@@ -1,0 +1,147 @@
+"""Real GDB, real pyOCD: a Cortex-M0+ with an MTB, its truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.firmware.build import elf as t32_elf
+from tests.firmware.build import symbol
+from tests.firmware.cortex_m0.build import elf
+from tests.gdb_session import run_gdb
+from tests.gdbui.test_board_m4 import addresses, instructions
+
+BUFFER = "--buffer 0x20040000,64K"
+
+
+def session(program: str, folder: Path, *commands: str) -> List[str]:
+    """Connect, run commands, and disconnect."""
+    place = "--elf %s --truth %s" % (elf(program), folder / "truth")
+    output = run_gdb(["etm connect board:m0 " + place, *commands, "etm disconnect"])
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    return output.splitlines()
+
+
+def test_what_is_found(tmp_path: Path) -> None:
+    lines = session("sort", tmp_path, "etm info")
+    assert "Trace: MTB at 0x41006000, into the program's RAM" in lines
+    assert "The trace unit has: branches alone, into RAM from 0x20000000 on (MTB_BASE)" in lines
+
+
+@pytest.mark.parametrize("program", ["nested", "tasks", "faults"])
+def test_executed_is_decoded(program: str, tmp_path: Path) -> None:
+    output = session(program, tmp_path, "etm start " + BUFFER, "continue", "etm history 1,1000000")
+    assert addresses("\n".join(output)) == instructions(tmp_path)
+
+
+def test_halts_and_steps_are_one_history(tmp_path: Path) -> None:
+    commands = ["etm start --buffer 0x20040000,1K", "break PendSV_Handler", *["continue"] * 3, *["stepi"] * 4]
+    output = session("nested", tmp_path, *commands, "etm history 1,1000000", "etm status")
+    assert sum("1 instruction in PendSV_Handler" in line and line.endswith(" in 0 bytes") for line in output) >= 2
+    found = addresses("\n".join(line for line in output if not line.startswith("0x")))
+    lines = (tmp_path / "truth").read_text("ascii").splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith("resume"))
+    end = max(at for at, line in enumerate(lines) if line.startswith("halt"))
+    assert found == [int(line, 16) for line in lines[begin:end] if line.startswith("0x")]
+    assert sum(line == "[halt in PendSV_Handler (breakpoint 1)]" for line in output) == 3
+
+
+def test_calls_values_and_reverse_execution(tmp_path: Path) -> None:
+    commands = [
+        "etm start " + BUFFER,
+        "break PendSV_Handler",
+        "continue",
+        "etm functions -4",
+        "etm backtrace",
+        "etm writes depth",
+        "reverse-continue",
+        "info registers pc",
+        "continue",
+        "info registers pc",
+        "etm budget",
+    ]
+    output = session("nested", tmp_path, *commands)
+    assert any(re.match(r"\d+ +<PendSV \(exception 14\), tail-chained>$", line) for line in output), output
+    assert any(re.match(r"#1 +<PendSV \(exception 14\)>$", line) for line in output)
+    assert any("in IRQ2" in line and "0x00000003 -> 0x00000002" in line for line in output)
+    assert any(line.startswith("ID 0x00, mtb instructions") for line in output)
+    assert not any(line.startswith("options of") for line in output)
+    places = [int(line.split()[1], 16) for line in output if line.startswith("pc ")]
+    assert places == [symbol(elf("nested"), name) for name in ("Reset_Handler", "PendSV_Handler")]
+
+
+def test_a_reset_is_no_end(tmp_path: Path) -> None:
+    # The reset stops the trace; at the next halt it goes on.
+    commands = ["etm start " + BUFFER, "tbreak run", "continue", "monitor reset halt", "tbreak run", "continue"]
+    output = session("sort", tmp_path, *commands, "stepi", "stepi", "stepi", "etm history -2", "etm doctor")
+    assert addresses("\n".join(output)), output
+    assert "Nothing is wrong." in output
+
+
+@pytest.mark.parametrize(
+    "start, message",
+    [
+        ("", "an MTB writes into the program's RAM: where? etm start --buffer SYMBOL"),
+        ("--buffer 0x20040000,1000", "1000 bytes are no buffer: a power of two, at least 64"),
+        ("--buffer 0x20040100,4K", "a buffer of 4 KiB begins at a multiple of its size, such as 0x20040000"),
+        ("--buffer 0x20000000,64", "the program's variables are at 0x20000000-"),
+        ("--buffer 0x2007f000,4K", "the stack is in 0x2007f000-0x2007ffff: it reaches down to 0x2007"),
+        ("--buffer nowhere", "nowhere"),
+        (
+            "--buffer 0x30000000,4K",
+            "is not in the RAM that the MTB reaches: from 0x20000000 (MTB_BASE) on, 0x80000 bytes",
+        ),
+        (BUFFER + " --cycles 4", "cycle counts: a Micro Trace Buffer traces branches, and all of them"),
+    ],
+)
+def test_what_is_refused(start: str, message: str, tmp_path: Path) -> None:
+    output = session("sort", tmp_path, "tbreak run", "continue", "etm start " + start)
+    assert any(message in line for line in output), output
+
+
+def test_beside_another_trace_unit(tmp_path: Path) -> None:
+    # The other is the default; both tell the same.
+    found = []
+    for choice, start in (("", ""), (" --unit 1", " " + BUFFER)):
+        place = "--elf %s%s" % (t32_elf("interrupts"), choice)
+        output = run_gdb(["etm connect board:m33,mtb " + place, "etm start" + start, "continue", "etm history 1,99999"])
+        assert ("Trace: MTB at 0xe0047000" in output) == bool(choice), output
+        found.append(addresses(output))
+    assert found[0] and found[0] == found[1]
+
+
+def test_a_buffer_is_for_an_mtb_alone(tmp_path: Path) -> None:
+    output = run_gdb(["etm connect board:m33 --elf %s" % elf("sort"), "etm start " + BUFFER])
+    assert "--buffer is for a Micro Trace Buffer: this trace goes to ETF at 0xe0043000" in output
+
+
+def test_a_crash_and_its_cause(tmp_path: Path) -> None:
+    # On this board nothing is at the address that the program reads; Armv6-M has HardFault alone, and no fault status.
+    output = session(
+        "script", tmp_path, "etm start --buffer 0x20040000,4K", "continue", "etm fault", "etm functions -3"
+    )
+    assert 'etm: HardFault. "etm fault" says why' in output
+    assert any(
+        line.endswith("<HardFault (exception 3), in Unexpected_Handler>") or "HardFault" in line for line in output
+    )
+    assert any(
+        "0x40006000" in line or "sample" in line
+        for line in output[output.index('etm: HardFault. "etm fault" says why') :]
+    )
+
+
+def test_a_buffer_in_memory_and_wrong_words(tmp_path: Path) -> None:
+    load = "etm load --mtb 0x20040000,512 --position 0x40004"
+    commands = ["etm start --buffer 0x20040000,512", "tbreak finished", "continue", load, "etm history -1", "etm load"]
+    output = session(
+        "script", tmp_path, *commands, "etm load --mtb 0x20040000,500 --position 4", "etm load --mtb /nowhere"
+    )
+    assert any(
+        re.match(r"capture 2: \d+ instructions from \w+ to \w+, .* in 512 bytes; before", line) for line in output
+    )
+    assert "a snapshot's folder, or --mtb with a file or ADDRESS,SIZE" in output
+    assert "0x20040000,500: 500 bytes are no buffer: packets have 8 bytes each" in output
+    assert "/nowhere: No such file or directory" in output
