@@ -29,7 +29,7 @@ DIRECTORY = path("DIR", "the snapshot's folder", required=True)
 FORCE = flag("-f", "replace a snapshot that is in the folder")
 BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
 FOLDER = path("DIR", "the snapshot's folder")
-MTB = Argument("--mtb", str, "in place of a folder: an MTB's buffer, in a file or at ADDRESS,SIZE in memory", "WHERE")
+MTB = Argument("--mtb", str, "in place of a folder: an MTB's buffer: a file, or ADDRESS,SIZE in memory", "WHERE")
 POSITION = Argument("--position", count, "with --mtb: what MTB_POSITION held", "VALUE")
 ELF = path("--elf", "ELF file with the program; may be given more than once", "FILE", many=True)
 

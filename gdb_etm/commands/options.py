@@ -109,7 +109,7 @@ Q_ELEMENTS = choice(
 BUFFER = Argument(
     "--buffer",
     str,
-    "where an MTB writes: an array of the program (default: mtb_buffer), or ADDRESS,SIZE in unused RAM",
+    "where an MTB writes: an array (default: mtb_buffer), or ADDRESS,SIZE in RAM",
     "WHERE",
 )
 
