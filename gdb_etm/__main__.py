@@ -264,6 +264,7 @@ _PROGRAMS = {
         "main",
         "test trace unit and buffer of a board, without a firmware",
     ),
+    "report": ("gdb_etm.commands.report_shell", "main", "write one page with all that is known of a snapshot"),
     "replay-bundle": ("gdb_etm.bundle.shell", "main", "repeat what etm doctor --bundle recorded"),
 }
 

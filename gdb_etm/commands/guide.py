@@ -16,6 +16,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "registers": ("plan", "diff", "reg"),
     "doctor": ("doctor", "budget"),
     "coverage": ("coverage", "profile", "timeline"),
+    "report": ("report",),
     "selftest": ("selftest",),
     "history": ("history", "functions", "threads", "packets"),
     "offline": ("captures", "save", "load"),

@@ -23,6 +23,7 @@ from gdb_etm.commands.profile import PROFILE
 from gdb_etm.commands.race import RACE
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
+from gdb_etm.commands.report import REPORT
 from gdb_etm.commands.selftest import SELFTEST
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.threads import THREADS
@@ -63,6 +64,7 @@ COMMANDS: Tuple[Command, ...] = (
     COVERAGE,
     PROFILE,
     TIMELINE,
+    REPORT,
     CAPTURES,
     SAVE,
     LOAD,

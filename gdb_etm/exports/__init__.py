@@ -14,6 +14,9 @@ Profiles, from :mod:`gdb_etm.analysis.profile`:
 
 A timeline, from :mod:`gdb_etm.analysis.timeline`, goes to Perfetto by ``perfetto.py``.
 
+All of it goes into one page: ``report.py`` makes its document, ``page.py`` the page, of the template, style and scripts
+in ``page/``.
+
 ``formats.py`` chooses by a file's name; ``sources.py``: what they need of source lines.  What needs a library of the
 extra ``report`` runs in a process of its own, ``encode.py``, so that GDB's Python needs none; such an export is first
 made a document, which is plain data.

@@ -11,6 +11,7 @@ import sys
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.exports.page import encode_report
 
 # The messages of profile.proto, as far as they are written: of each field its number, its name, and its type; those
 # that begin with a capital are messages, those with "*" are repeated.
@@ -153,7 +154,11 @@ def encode_perfetto(document: Mapping[str, Any]) -> bytes:
 
 
 # By the kind of document.
-ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {"pprof": encode_pprof, "perfetto": encode_perfetto}
+ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    "pprof": encode_pprof,
+    "perfetto": encode_perfetto,
+    "report": encode_report,
+}
 
 
 def main(words: Sequence[str]) -> int:

@@ -66,7 +66,7 @@ def history_rows(
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
-    halts = _Halts(decoded)
+    halts = HaltNotes(decoded)
     for item, time in _timed(decoded, shown, modifiers):
         if not isinstance(item, TracedInstruction):
             note = halts.note(last, item)
@@ -76,7 +76,7 @@ def history_rows(
                 continue
             leading = last < shown.first and shown.first > 1 and no_leading
             trailing = last >= shown.last and no_trailing
-            starts = last == 0 and item is not None and _is_start(decoded, item)
+            starts = last == 0 and item is not None and is_start(decoded, item)
             if not (leading or trailing or starts):
                 yield write.event(item, time)
             continue
@@ -87,8 +87,11 @@ def history_rows(
         yield write.instruction(item, time)
 
 
-class _Halts:
-    # Tells halts in a line each: those that the user saw with their reason, the debugger's own together.
+class HaltNotes:
+    """Tells halts in a line each.
+
+    Those that the user saw are told with their reason, the debugger's own together.
+    """
 
     def __init__(self, decoded: Decoded) -> None:
         self._paused = decoded.paused
@@ -97,6 +100,7 @@ class _Halts:
         self._stepped = self._told = -1
 
     def note(self, after: int, event: Optional[Event]) -> Optional[NoteRow]:
+        """Give the line of a halt, before the first event that is of it."""
         if after == self._told or not _is_of_halt(event):
             return None
         if after in self._halts:
@@ -108,6 +112,7 @@ class _Halts:
         return NoteRow(_STEPPED) if is_first else None
 
     def hides(self, after: int, event: Optional[Event]) -> bool:
+        """Tell whether an event is told by the line."""
         # Where it went on nothing else is to be told; elsewhere there is a gap.
         if after in self._paused:
             return _is_of_halt(event)
@@ -124,7 +129,7 @@ def event_rows(debugger: Debugger, decoded: Decoded) -> List[Row]:
     """Give the rows of a history without instructions: its events."""
     events = [event for event in decoded.history.events if not isinstance(event, (Cycles, DataGap, Timestamp))]
     write = _RowWriter(debugger, decoded, "")
-    return [write.event(event, None) for event in events if not _is_start(decoded, event)]
+    return [write.event(event, None) for event in events if not is_start(decoded, event)]
 
 
 def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with_lines: bool) -> Iterator[FunctionRow]:
@@ -142,7 +147,7 @@ def _function_rows(
     lines = _SegmentLines(debugger, decoded) if with_lines else None
     told: Set[int] = set()
     for entry in entries:
-        if isinstance(entry, Break) and entry.after == 0 and _is_start(decoded, entry.event):
+        if isinstance(entry, Break) and entry.after == 0 and is_start(decoded, entry.event):
             continue
         if isinstance(entry, Break) and entry.after in decoded.halts:
             if entry.after not in told:
@@ -293,8 +298,8 @@ class _RowWriter:
         return self._debugger.symbol_at(transfer.address) if self._names and transfer.address is not None else ""
 
 
-def _is_start(decoded: Decoded, event: Event) -> bool:
-    # Whether an event before the first instruction only says that tracing started, as the first line does.
+def is_start(decoded: Decoded, event: Event) -> bool:
+    """Tell whether an event before the first instruction only says that tracing started."""
     started = decoded.history.end_reason in (BufferEnd.STARTED, BufferEnd.LEFT_OUT)
     return started and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 

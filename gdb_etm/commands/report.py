@@ -1,0 +1,77 @@
+"""``etm report``: one page with all that is known of a history."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterator, List, Optional, Tuple
+
+from gdb_etm.commands.declare import Command, Values
+from gdb_etm.commands.fault import explained
+from gdb_etm.commands.parse import path
+from gdb_etm.commands.profile import WITH_CYCLES, encode_beside
+from gdb_etm.commands.threads import TRACE_ID
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.exports.formats import Encode
+from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, count_all, profile_of
+from gdb_etm.session.diagnosed import diagnosed
+from gdb_etm.session.reported import ReportParts, report_document
+from gdb_etm.session.session import DebugSession
+from gdb_etm.views.text import about_text, plural
+
+DIRECTORY = path("DIR", "the folder to write it to; it is made if it is not there", required=True)
+_FILE = "index.html"
+
+
+def run_report(session: DebugSession, values: Values) -> Iterator[str]:
+    """Write a report."""
+    unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
+    yield from write_report(session, values.get(DIRECTORY) or "", unit, values.get(TRACE_ID), encode_beside)
+
+
+def write_report(
+    session: DebugSession, folder: str, unit: str, trace_id: Optional[int], encode: Encode
+) -> Iterator[str]:
+    """Write a report of the shown history.
+
+    :param folder: Where to; it may not be there yet.
+    :param unit: What the profile counts.
+    :param encode: Makes the file.
+    :raises CommandError: There are no instructions, or it cannot be written.
+    """
+    decoded = session.shown(trace_id)
+    profile = profile_of(session.debugger, decoded, unit)
+    sources = ProgramSources(session.debugger.program_files())
+    coverage = sources.coverage(count_all([decoded]), decoded.history.blocks)
+    has_fault, fault = _fault(session, trace_id)
+    document = report_document(session, decoded, ReportParts(coverage, profile, fault, has_fault))
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise CommandError("cannot make %s: %s" % (folder, error.strerror)) from error
+    file = os.path.join(folder, _FILE)
+    encode("report", os.path.abspath(file), document)
+    size = about_text(os.path.getsize(file))
+    yield "written to %s: %s, %s" % (file, plural(len(decoded.history), "instruction"), size)
+
+
+def _fault(session: DebugSession, trace_id: Optional[int]) -> Tuple[bool, List[str]]:
+    # The verdict, or why there is none.
+    try:
+        return True, explained(session, diagnosed(session, trace_id))
+    except EtmError as error:
+        return False, [str(error)]
+
+
+REPORT = Command(
+    "report",
+    "Write one page with all that is known: for a browser, without a network.",
+    run_report,
+    details=(
+        "The verdict of a fault; the call tree; a timeline; the profile as a flame graph and a table; the source with\n"
+        "counts; every instruction, the last ones with what they made of the registers; and what was not decoded.\n"
+        "The page holds everything, so it can be sent as it is.  Its file is DIR/index.html."
+    ),
+    arguments=(DIRECTORY, WITH_CYCLES, TRACE_ID),
+    examples=(("report crash", "open crash/index.html in a browser"),),
+)

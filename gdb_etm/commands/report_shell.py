@@ -1,0 +1,76 @@
+"""``gdb-etm report``: one page of a snapshot, or of many in a row."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Sequence
+
+from gdb_etm.commands.report import write_report
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.exports.encode import write
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
+from gdb_etm.session.programs import named_files, with_programs
+from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.session.session import DebugSession
+from gdb_etm.snapshot.reader import read_snapshot
+
+# What happened between two snapshots.
+_UNSEEN = "%s was taken later"
+
+
+def main(words: Sequence[str]) -> int:
+    """Read snapshots and write their page.
+
+    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    """
+    arguments = _parser().parse_args(words)
+    try:
+        session = _session(arguments)
+        unit = CYCLES if arguments.cycles else INSTRUCTIONS
+        for line in write_report(session, arguments.output, unit, arguments.id, write):
+            print(line)
+    except EtmError as error:
+        print("gdb-etm: %s" % error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stop:
+        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    about = "write one page with all that is known of a snapshot; many are told one after the other, oldest first"
+    parser = argparse.ArgumentParser(prog="gdb-etm report", description=about)
+    parser.add_argument("snapshots", metavar="SNAPSHOT", nargs="+", help="snapshot folder")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where to; the file is DIR/index.html")
+    parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="only this trace ID")
+    parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")
+    parser.add_argument("--cycles", action="store_true", help="the profile counts cycles, where they were traced")
+    return parser
+
+
+def _session(arguments: argparse.Namespace) -> DebugSession:
+    # The snapshots in the place of a target's halts.
+    files = named_files(arguments.elf)
+    if not files:
+        raise CommandError("--elf is missing: the program says what the functions and the lines are")
+    debugger = OfflineDebugger(files)
+    session = DebugSession(debugger, Meter(TerminalLine(sys.stderr)))
+    session.locations = ElfLocations(debugger)
+    session.settings["history-limit"] = "unlimited"
+    for snapshot in arguments.snapshots:
+        captures = with_programs(read_snapshot(snapshot, arguments.buffer), files)
+        if len(captures) > 1:
+            names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
+            raise CommandError("%s: a report is of one buffer: --buffer with one of %s" % (snapshot, names))
+        for capture in captures:
+            for note in capture.notes:
+                print("gdb-etm: note: %s" % note, file=sys.stderr)
+            record = session.add(capture, "loaded from " + snapshot, is_live=False)
+            if len(arguments.snapshots) > 1:
+                session.join(record, _UNSEEN % snapshot, False)
+    return session
