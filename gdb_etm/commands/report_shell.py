@@ -1,4 +1,4 @@
-"""``gdb-etm report``: one page of a snapshot, or of many in a row."""
+"""``gdb-etm report``: one page of a snapshot, or of many."""
 
 from __future__ import annotations
 

@@ -45,9 +45,10 @@ def encode_report(document: Mapping[str, Any]) -> bytes:
 
 
 def packed(document: Mapping[str, Any]) -> bytes:
-    """Compress a document: the size of its JSON, the JSON, then the columns.
+    """Compress a document.
 
-    Each is padded to four bytes, and numbers are of four bytes, the lowest first.
+    It begins with the size of its JSON, then come the JSON and the columns, each padded to four bytes; numbers are of
+    four bytes, the lowest first.
     """
     columns: Dict[str, List[int]] = {}
     plain: Dict[str, Any] = {}

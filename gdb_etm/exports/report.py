@@ -19,7 +19,7 @@ from gdb_etm.protocols.elements import Gap, Range
 _NO_NAME = "??"
 
 
-class Code(NamedTuple):
+class WrittenCode(NamedTuple):
     """An instruction, as it is written."""
 
     address: int
@@ -53,13 +53,13 @@ class ExecutionColumns:
     :param write: Writes the instructions of a range, given what of an IT block ran before it, if that goes on there.
     """
 
-    def __init__(self, write: Callable[[Range, Optional[Range]], Tuple[List[Code], bool]]) -> None:
+    def __init__(self, write: Callable[[Range, Optional[Range]], Tuple[List[WrittenCode], bool]]) -> None:
         self._write = write
         self._blocks: Dict[Tuple[Range, Optional[Range]], int] = {}
         # The first instruction of each block, and how many it has.
         self._firsts: List[int] = []
         self._counts: List[int] = []
-        self._code: List[Code] = []
+        self._code: List[WrittenCode] = []
         self._order: List[int] = []
         # Blocks that end inside an IT block.
         self._open: Set[int] = set()
@@ -132,7 +132,9 @@ class _Call:
 def calls_document(
     rows: Sequence[FrameEntry], instructions: int, label: Callable[[int], str], gap: Callable[[Gap, int], str]
 ) -> Dict[str, Any]:
-    """Give the call tree: a column for each of depth, name, first instruction, and what it and its callees executed.
+    """Give the call tree.
+
+    Its columns are depth, name, first instruction, and how many it and its callees executed.
 
     :param rows: The entries of a call history.
     :param instructions: How many instructions it has.
@@ -220,7 +222,10 @@ def _call_columns(roots: Sequence[_Call], end: Optional[_Call]) -> Dict[str, Any
 
 
 def timeline_document(timeline: Timeline) -> Dict[str, Any]:
-    """Give tracks and what is on them; an event's name is 0 where something ends."""
+    """Give tracks and what is on them.
+
+    An event's name is 0 where something ends.
+    """
     names = _Texts()
     names.number("")
     named = [names.number(event.name) if event.name is not None else 0 for event in timeline.events]
@@ -255,7 +260,9 @@ def profile_document(profile: CallProfile) -> Dict[str, Any]:
 
 
 def coverage_document(coverage: Coverage, text: Callable[[str, int], str]) -> List[Dict[str, Any]]:
-    """Give the source files; of those that were seen all lines, up to the last one that has code.
+    """Give the source files.
+
+    Those that were seen come with all lines, up to the last one that has code.
 
     :param text: Gives a line of a file.
     """
@@ -279,7 +286,7 @@ def coverage_document(coverage: Coverage, text: Callable[[str, int], str]) -> Li
 
 
 def grouped_gaps(gaps: Iterable[Tuple[int, str]]) -> Iterator[List[Any]]:
-    """Give each kind of gap: its words, how many, after which instruction the first is."""
+    """Give each kind of gap: words, count, the instruction before the first."""
     found: Dict[str, List[int]] = {}
     for after, words in gaps:
         found.setdefault(words, []).append(after)

@@ -100,7 +100,7 @@ class HaltNotes:
         self._stepped = self._told = -1
 
     def note(self, after: int, event: Optional[Event]) -> Optional[NoteRow]:
-        """Give the line of a halt, before the first event that is of it."""
+        """Give the line of a halt at the first event of it."""
         if after == self._told or not _is_of_halt(event):
             return None
         if after in self._halts:
@@ -299,7 +299,7 @@ class _RowWriter:
 
 
 def is_start(decoded: Decoded, event: Event) -> bool:
-    """Tell whether an event before the first instruction only says that tracing started."""
+    """Tell whether an event before all only says that tracing started."""
     started = decoded.history.end_reason in (BufferEnd.STARTED, BufferEnd.LEFT_OUT)
     return started and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 

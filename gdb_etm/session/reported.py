@@ -9,8 +9,8 @@ from gdb_etm.analysis.coverage import Coverage
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.errors import EtmError
 from gdb_etm.exports.report import (
-    Code,
     ExecutionColumns,
+    WrittenCode,
     calls_document,
     coverage_document,
     grouped_gaps,
@@ -116,21 +116,21 @@ class _Writer:
         self._debugger = debugger
         self._decoded = decoded
 
-    def write(self, executed: Range, before: Optional[Range]) -> Tuple[List[Code], bool]:
+    def write(self, executed: Range, before: Optional[Range]) -> Tuple[List[WrittenCode], bool]:
         blocks = ItBlocks()
         for one in (before,) if before is not None else ():
             self._texts(one, blocks)
         return self._texts(executed, blocks), bool(blocks.before(executed.end, b"\0\0", executed.isa))
 
-    def _texts(self, executed: Range, blocks: ItBlocks) -> List[Code]:
+    def _texts(self, executed: Range, blocks: ItBlocks) -> List[WrittenCode]:
         addresses = [*self._decoded.history.addresses(executed), executed.end]
         return [self._text(at, after - at, executed, blocks) for at, after in zip(addresses, addresses[1:])]
 
-    def _text(self, address: int, size: int, executed: Range, blocks: ItBlocks) -> Code:
+    def _text(self, address: int, size: int, executed: Range, blocks: ItBlocks) -> WrittenCode:
         code = self._decoded.program.read(address, size)
         text = self._debugger.disassemble(address, code, executed.isa, blocks.before(address, code, executed.isa))
         line = self._debugger.line_at(address)
-        return Code(
+        return WrittenCode(
             address,
             symbol_text(self._debugger.function_at(address), address),
             " ".join(text.split()),

@@ -47,7 +47,7 @@ class CoverageView {
       "div",
       times === undefined ? "" : times ? "seen" : "unseen",
       make("span", "weak", count.padStart(10)),
-      make("span", "weak", String(row + 1).padStart(5)),
+      make("span", "weak", String(row + 1).padStart(5) + " "),
       make("span", "", this.file.source[row].replaceAll("\t", "    ")),
       make("span", "value", ways.map(([taken, not]) => `branch: taken ${taken}, not taken ${not}`).join("; ")),
     );
