@@ -475,7 +475,8 @@ def _hostile(document: Dict[str, Any], columns: Dict[str, List[int]]) -> Dict[st
 
 def test_a_fault_s_verdict_and_values_are_on_the_page(browser: Browser, tmp_path: Path) -> None:
     begin = ["etm connect board:m33 --elf %s" % _FIRMWARE, "etm start", "continue"]
-    text = run_gdb([*begin, "echo >>>\\n", "etm fault", "echo >>>\\n", "etm report %s" % (tmp_path / "out")])
+    asked = ["echo >>>\\n", "etm fault", "echo >>>\\n", "etm report %s" % (tmp_path / "out")]
+    text = run_gdb([*begin, *asked, "etm save %s" % (tmp_path / "saved")])
     verdict = text.split(">>>\n")[1].rstrip().splitlines()
     browser.open(tmp_path / "out" / "index.html")
     shown = browser.driver.find_element(By.CSS_SELECTOR, ".verdict").get_attribute("textContent")
@@ -487,6 +488,14 @@ def test_a_fault_s_verdict_and_values_are_on_the_page(browser: Browser, tmp_path
     assert " r3=0x163333 " in rows[jump - 1]
     assert rows[jump + 1].startswith("<HardFault (exception 3)")
     assert browser.selected("call-list").endswith(" dispatch")
+    # Of snapshots in a row there is one history, with the same twice.
+    snapshot = str(tmp_path / "saved")
+    assert main([snapshot, snapshot, "--elf", str(_FIRMWARE), "-o", str(tmp_path / "two")]) == 0
+    once, twice = (_document(tmp_path / name / "index.html") for name in ("out", "two"))
+    assert twice["instructions"] == 2 * once["instructions"]
+    assert twice["fault"] and ["trace", "8 KiB in 2 captures"] in twice["summary"]
+    first = next(after for _, _, after in twice["missing"] if after)
+    assert first == once["instructions"]
 
 
 def test_what_cannot_be_written_is_told_in_a_line(
