@@ -6,7 +6,6 @@ history, and with what the other commands say of it.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import time
 import zlib
-from array import array
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple
 
@@ -33,6 +31,7 @@ from gdb_etm.session.analysed import INSTRUCTIONS, count_all, profile_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.snapshot.reader import read_snapshot
+from tests.exports.browser import Browser, columns_of, document_of
 from tests.gdb_session import run_gdb
 from tests.test_style import ROOT
 
@@ -75,77 +74,6 @@ def fixture_reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     return Reported(snapshot, folder / "out" / "index.html", decoded, OfflineDebugger([str(_FIRMWARE)]))
 
 
-class Browser:
-    """Chromium, in which nothing can be looked up."""
-
-    def __init__(self) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium")
-        words = ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1400,1000")
-        for word in (*words, "host-resolver-rules=MAP * ~NOTFOUND"):
-            options.add_argument("--" + word)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(
-            options=options, service=webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-        )
-
-    def open(self, page: Path) -> None:
-        """Open a page and wait until it shows what it has.
-
-        Nothing may have gone wrong.
-        """
-        self.driver.get(page.as_uri())
-        for _ in range(600):
-            if not self.text("status"):
-                break
-            time.sleep(0.05)
-        assert self.text("status") == ""
-        assert self.driver.get_log("browser") == []
-
-    def run(self, script: str, *values: Any) -> Any:
-        """Run a script of the page's."""
-        return self.driver.execute_script(script, *values)
-
-    def one(self, name: str) -> Any:
-        """Find an element by its ID."""
-        return self.driver.find_element(By.ID, name)
-
-    def text(self, name: str) -> str:
-        """Read an element's text."""
-        return str(self.one(name).get_attribute("textContent")).strip()
-
-    def rows(self, name: str) -> List[str]:
-        """Read the rows of a list that are elements, in order."""
-        return [
-            " ".join(one.split())
-            for one in self.run(
-                "return [...document.querySelectorAll('#' + arguments[0] + ' .row')].map((one) => one.textContent)",
-                name,
-            )
-        ]
-
-    def selected(self, name: str) -> str:
-        """Read the selected row of a list; it must be in sight."""
-        row = self.one(name).find_element(By.CSS_SELECTOR, ".row.selected")
-        inside = self.run(
-            "const [row, box] = arguments; const at = row.getBoundingClientRect(), all = box.getBoundingClientRect();"
-            "return at.top >= all.top - 1 && at.bottom <= all.bottom + 1",
-            row,
-            self.one(name),
-        )
-        assert inside
-        return " ".join(row.text.split())
-
-    def table(self, name: str) -> List[List[str]]:
-        """Read a table's cells."""
-        found: List[List[str]] = self.run(
-            "return [...document.querySelectorAll('#' + arguments[0] + ' tbody tr')]"
-            ".map((row) => [...row.cells].map((cell) => cell.textContent))",
-            name,
-        )
-        return found
-
-
 @pytest.fixture(scope="module", name="browser")
 def fixture_browser() -> Iterator[Browser]:
     """One browser for all tests."""
@@ -159,16 +87,6 @@ def fixture_shown(browser: Browser, reported: Reported) -> Browser:
     """The report, opened."""
     browser.open(reported.page)
     return browser
-
-
-def _document(page: Path) -> Dict[str, Any]:
-    # The document that a page was made of, as far as it is no column.
-    found = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text("utf-8"))
-    assert found is not None
-    data = zlib.decompress(base64.b64decode(found[1]))
-    size = int.from_bytes(data[:4], "little")
-    document: Dict[str, Any] = json.loads(data[4 : 4 + size])
-    return document
 
 
 def test_every_instruction_is_there(shown: Browser, reported: Reported) -> None:
@@ -418,7 +336,7 @@ def test_nothing_from_outside_is_asked_for(reported: Reported) -> None:
 
 
 def test_what_comes_from_files_is_never_markup(browser: Browser, reported: Reported, tmp_path: Path) -> None:
-    document = _hostile(_document(reported.page), _columns(reported.page))
+    document = _hostile(document_of(reported.page), columns_of(reported.page))
     write("report", str(tmp_path / "index.html"), document)
     browser.open(tmp_path / "index.html")
     assert browser.driver.title == _HOSTILE + ": trace report"
@@ -431,24 +349,6 @@ def test_what_comes_from_files_is_never_markup(browser: Browser, reported: Repor
     browser.one("call-search").send_keys("script>", Keys.ENTER)
     assert browser.selected("call-list").endswith(" " + _HOSTILE)
     assert any(row.endswith(_HOSTILE) for row in browser.rows("source-list"))
-
-
-def _columns(page: Path) -> Dict[str, List[int]]:
-    # A page's columns, as the browser's would be.
-    found = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text("utf-8"))
-    assert found is not None
-    data = zlib.decompress(base64.b64decode(found[1]))
-    at = 4 + int.from_bytes(data[:4], "little")
-    columns: Dict[str, List[int]] = {}
-    for name, count, rises in _document(page)["columns"]:
-        numbers = list(array("I", data[at : at + 4 * count]))
-        at += 4 * count
-        if rises:
-            total = 0
-            numbers = [total := total + one for one in numbers]
-        columns[name] = numbers
-    assert at == len(data)
-    return columns
 
 
 def _hostile(document: Dict[str, Any], columns: Dict[str, List[int]]) -> Dict[str, Any]:
@@ -491,7 +391,7 @@ def test_a_fault_s_verdict_and_values_are_on_the_page(browser: Browser, tmp_path
     # Of snapshots in a row there is one history, with the same twice.
     snapshot = str(tmp_path / "saved")
     assert main([snapshot, snapshot, "--elf", str(_FIRMWARE), "-o", str(tmp_path / "two")]) == 0
-    once, twice = (_document(tmp_path / name / "index.html") for name in ("out", "two"))
+    once, twice = (document_of(tmp_path / name / "index.html") for name in ("out", "two"))
     assert twice["instructions"] == 2 * once["instructions"]
     assert twice["fault"] and ["trace", "8 KiB in 2 captures"] in twice["summary"]
     first = next(after for _, _, after in twice["missing"] if after)
