@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from gdb_etm.session.progress import Meter
     from gdb_etm.session.ranges import NumberRange
     from gdb_etm.session.session import DebugSession
+
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _LINES_AT_ONCE = 4096
 
@@ -269,6 +272,10 @@ _PROGRAMS = {
 }
 
 
+# Lines as wide as most terminals: to ask for the width takes argparse longer than anything else.
+_HELP = partial(argparse.HelpFormatter, width=100)
+
+
 def _number(text: str) -> int:
     try:
         value = int(text, 0)
@@ -279,13 +286,17 @@ def _number(text: str) -> int:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(typed: str) -> argparse.ArgumentParser:
+    # Of the named command alone where it is one: to declare all of them takes as long as to decode a small capture.
     about = "Decode Arm trace captures, and set up GDB for live trace."
-    parser = argparse.ArgumentParser(prog="gdb-etm", description=about)
+    parser = argparse.ArgumentParser(prog="gdb-etm", description=about, formatter_class=_HELP)
     parser.add_argument("--version", action="version", version="gdb_etm " + __version__)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, listing in _LISTINGS.items():
-        _add_listing(commands.add_parser(name, help=listing.summary, description=listing.summary), name, listing)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog=parser.prog, required=True)
+    if typed in _LISTINGS:
+        _add_listing(commands, typed)
+        return parser
+    for name in _LISTINGS:
+        _add_listing(commands, name)
     for name, about in (("coverage", "say what was seen to run"), ("profile", "say what the functions cost")):
         commands.add_parser(name, add_help=False, help=about + "; of one snapshot or many, merged")
     for name, (_, _, about) in _PROGRAMS.items():
@@ -296,7 +307,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) -> None:
+def _add_listing(commands: _Commands, name: str) -> None:
+    listing = _LISTINGS[name]
+    parser = commands.add_parser(name, help=listing.summary, description=listing.summary, formatter_class=_HELP)
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
@@ -322,7 +335,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         from gdb_etm.commands.merged import parse_merged
 
         return parse_merged(words)
-    parser = _parser()
+    parser = _parser(words[0] if words else "")
     arguments, more = parser.parse_known_args(words)
     unknown = [word for word in more if word.startswith("-") and word not in ("-", "--") and not word[1].isdigit()]
     if unknown or (more and "words" not in arguments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from enum import Enum
-from typing import Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 
 class BufferFormat(Enum):
@@ -119,3 +119,17 @@ class RawCapture(NamedTuple):
     is_whole: bool = False
     # Whether it is known that the debugger changed no register and no memory while cores were halted in between.
     is_untouched: bool = False
+
+
+def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:
+    """Add program memory to every source of a capture.
+
+    :param first: Whether it wins over what the capture holds, or only fills in.
+    """
+    if not images:
+        return capture
+    sources: List[TraceSource] = []
+    for source in capture.sources:
+        more = tuple(image for image in images if image not in source.images)
+        sources.append(source._replace(images=more + source.images if first else source.images + more))
+    return capture._replace(sources=tuple(sources))

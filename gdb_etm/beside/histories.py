@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.beside.replays import make_replay
-from gdb_etm.capture import RawCapture
+from gdb_etm.capture import RawCapture, with_images
 from gdb_etm.coresight.topology import Choice
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
@@ -20,7 +20,6 @@ from gdb_etm.replay.console import Replay
 from gdb_etm.replay.halted import Halt, Server, read_memory
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.session.anchor import Anchor
-from gdb_etm.session.captures import with_images
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.halt_states import Anchored, anchored_of
 from gdb_etm.session.messages import HandedOver

@@ -12,13 +12,13 @@ from gdb_etm import __version__
 from gdb_etm.access.recording import RecordedStep
 from gdb_etm.bundle.contents import Bundle, BundleError, BundleOrigin, KeptCapture, KeptFinding
 from gdb_etm.bundle.privacy import public_steps
-from gdb_etm.capture import Core, RawCapture, TraceSource
+from gdb_etm.capture import Core, RawCapture, TraceSource, with_images
 from gdb_etm.errors import EtmError
 from gdb_etm.history.store import ExecutionHistory, TracedInstruction
 from gdb_etm.profiles.library import built_in
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.protocols.elements import Gap
-from gdb_etm.session.captures import CaptureRecord, with_images
+from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.doctor import Doctor
 from gdb_etm.session.session import DebugSession

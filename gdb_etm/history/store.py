@@ -284,12 +284,13 @@ class ExecutionHistory:
 
     def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Go through all ranges and events, with their offsets in the buffer."""
+        offset_of = self._recorder.offset_of
         for position, part in self.parts(0):
             if not isinstance(part, Run):
                 yield part.offset, part
                 continue
             for distance, item in part.items():
-                offset = self._recorder.offset_of(position + distance)
+                offset = offset_of(position + distance)
                 yield offset, item if isinstance(item, Range) else item._replace(offset=offset)
 
     def parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.capture import MemoryImage, RawCapture, TraceSource
+from gdb_etm.capture import MemoryImage, RawCapture, with_images
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
 from gdb_etm.history.call_steps import StepMemory
@@ -322,20 +322,6 @@ class CaptureRecord:
         """Name a history's trace ID; empty where there is only one."""
         ids = ["0x%02x" % trace_id for trace_id in self._decoded or ()]
         return "" if len(ids) < 2 else "trace ID 0x%02x of %s" % (decoded.trace_id, ", ".join(ids))
-
-
-def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:
-    """Add program memory to every source of a capture.
-
-    :param first: Whether it wins over what the capture holds, or only fills in.
-    """
-    if not images:
-        return capture
-    sources: List[TraceSource] = []
-    for source in capture.sources:
-        more = tuple(image for image in images if image not in source.images)
-        sources.append(source._replace(images=more + source.images if first else source.images + more))
-    return capture._replace(sources=tuple(sources))
 
 
 def _refuse_data_id(trace_id: int, decoded: Dict[int, Decoded]) -> None:

@@ -8,7 +8,7 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 from gdb_etm.access.client import Client
 from gdb_etm.access.recording import DEBUG_PORT, AccessLog, PortAccess, recorded
 from gdb_etm.access.wire import Message
-from gdb_etm.capture import Core, MemoryImage, RawCapture
+from gdb_etm.capture import Core, MemoryImage, RawCapture, with_images
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.special import SpecialRegisters
@@ -19,7 +19,6 @@ from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.session.captures import with_images
 from gdb_etm.session.chip import core_of, part_ids, path_with
 from gdb_etm.session.description import info_lines, path_line, start_line, status_lines
 from gdb_etm.session.messages import HandedOver, capture_messages

@@ -7,8 +7,6 @@ from typing import ContextManager, Dict, Optional
 from gdb_etm.capture import RawCapture
 from gdb_etm.history.build import DecoderCache, decode_parts, histories, parts
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.session.decode_pool import decode_together, processors
-from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import about_text
 
@@ -31,7 +29,10 @@ def decode_capture(
         todo = parts(capture, None, trace_id, taken.advance)
     size = sum(part.size for part in todo)
     with meter.task("decoding %s of trace" % about_text(size), size) as task:
-        if len(todo) > 1 and size > _LARGE and processors() > 1:
+        if len(todo) > 1 and size > _LARGE:
+            from gdb_etm.session.decode_pool import decode_together, processors
+            from gdb_etm.session.interpreter import interpreter
+
             recorders = decode_together(todo, decoders, interpreter(), processors(), task.advance)
         else:
             recorders = decode_parts(todo, decoders, task.advance)

@@ -6,10 +6,9 @@ import os
 from itertools import chain
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import MemoryImage, RawCapture
+from gdb_etm.capture import MemoryImage, RawCapture, with_images
 from gdb_etm.errors import CommandError, ImageError
 from gdb_etm.program.image import Program, load_constants, load_elf
-from gdb_etm.session.captures import with_images
 
 # Less than one byte in so many may differ: breakpoints, and what a kernel patches in its own code.
 _FEW = 16

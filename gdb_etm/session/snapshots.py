@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import List, NamedTuple, Optional, Sequence
 
+from gdb_etm.capture import with_images
 from gdb_etm.errors import CommandError
 from gdb_etm.session.anchor import ram_in_use
-from gdb_etm.session.captures import CaptureRecord, with_images
+from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.halt_states import with_anchored
 from gdb_etm.session.programs import differences_of, named_files, with_programs
 from gdb_etm.session.session import DebugSession

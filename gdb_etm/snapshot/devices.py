@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
-from urllib.parse import unquote
 
 from gdb_etm.capture import Beginning, MemoryImage
 from gdb_etm.files import plain
@@ -63,13 +62,17 @@ def read_device(folder: Folder, origin: IniEntry) -> Device:
     # Of other devices, such as cross triggers, nothing more is asked.
     product = header.require("type").value if kind in ("core", "trace_source") else ""
     marks = tuple(
-        (int(entry.key), plain(unquote(entry.value)))
-        for section in ini.select(EVENTS.__eq__)
-        for entry in section.entries
-        if _EVENT.match(entry.key)
+        _mark(entry) for section in ini.select(EVENTS.__eq__) for entry in section.entries if _EVENT.match(entry.key)
     )
     registers = _read_registers(ini, "regs", kind)
     return Device(header.require("name").value, kind, product, registers, images, memory, notes + more, marks, begin)
+
+
+def _mark(entry: IniEntry) -> Tuple[int, str]:
+    # Few snapshots have any.
+    from urllib.parse import unquote
+
+    return int(entry.key), plain(unquote(entry.value))
 
 
 def _read_registers(ini: IniFile, name: str, kind: str) -> Dict[str, int]:

@@ -82,9 +82,13 @@ def instruction_object(
 
 def element_text(trace_id: int, offset: int, element: Element) -> str:
     """Write an element as a line: offset, trace ID, kind, fields."""
+    if isinstance(element, Range):
+        # As the others, without a dictionary: most lines are of these.
+        words = (offset, trace_id, element.start, element.end, element.isa.name, element.instructions, element.taken)
+        return "%8d  %02x  range             start=0x%x end=0x%x isa=%s instructions=%d taken=%s" % words
     kind, fields = _fields(element)
-    words = " ".join("%s=%s" % (name, value) for name, value in fields.items() if value is not None)
-    return ("%8d  %02x  %-16s  %s" % (offset, trace_id, kind, words)).rstrip()
+    text = " ".join("%s=%s" % (name, value) for name, value in fields.items() if value is not None)
+    return ("%8d  %02x  %-16s  %s" % (offset, trace_id, kind, text)).rstrip()
 
 
 def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:

@@ -114,14 +114,14 @@ def test_an_interruption_leaves_nothing_behind(started: Started) -> None:
 
 
 def test_big_captures_with_several_ids_are_shared_out(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gdb_etm.session.decoding.processors", lambda: 2)
+    monkeypatch.setattr("gdb_etm.session.decode_pool.processors", lambda: 2)
     capture = shared_by("bugfix-exact-match", 2, BIG)
     histories = decode_capture(capture, Meter())
     assert len(started) == 1 and are_gone(started)
     assert list(histories) == [0x20, 0x21]
     one, other = histories.values()
     assert len(one) == len(other) > 5 * BIG
-    monkeypatch.setattr("gdb_etm.session.decoding.processors", lambda: 1)
+    monkeypatch.setattr("gdb_etm.session.decode_pool.processors", lambda: 1)
     alone = decode_capture(capture, Meter())
     assert len(started) == 1
     for trace_id, history in alone.items():
