@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.program.blocks import Block, Blocks
+from gdb_etm.program.blocks import Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import InstructionKind, Isa
-from gdb_etm.protocols.elements import Range
+from gdb_etm.protocols.elements import Gap, Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv4.packets import unpack_address
@@ -22,9 +22,11 @@ from gdb_etm.protocols.etmv4.program_points import (
     ProgramPoint,
     Registers,
     Step,
+    Stop,
     Successor,
     pack_addresses,
 )
+from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.recorder import Leg, RunTable
 
 # The other parts of a state: wide, quiet, address_given and pending.
@@ -49,6 +51,7 @@ class Automaton:
         self.runs = RunTable()
         self.return_stack = return_stack
         self._points: Tuple[Dict[int, ProgramPoint], ...] = tuple({} for _ in Isa)
+        self._stops: Dict[ProgramPoint, Stop] = {}
         self._future_points: Dict[Tuple[int, Isa, Future], FuturePoint] = {}
         # The program points that address packets have named so far, by the context's SF bit and the address.
         self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
@@ -194,6 +197,17 @@ class Automaton:
                 del pushes[:-STACK_DEPTH]
                 deepest = max(deepest, len(pushes))
         return Successor(Leg(tuple(ranges)), point, tuple(pushes), deepest, len(atoms), not deepest)
+
+    def stop(self, point: ProgramPoint) -> Stop:
+        """Say why a program point has no successor after an atom."""
+        stop = self._stops.get(point)
+        if stop is None:
+            block = self.block(point)
+            leg = None
+            if block.stop is BlockEnd.NO_CODE and block.instructions:
+                leg = Leg((Range(block.start, block.end, block.instructions, block.isa, True),))
+            stop = self._stops[point] = Stop(leg, Gap(0, *in_block(block)))
+        return stop
 
     def block(self, point: ProgramPoint) -> Block:
         """Give the block that begins at a program point."""

@@ -27,6 +27,7 @@ from gdb_etm.protocols.etmv4.program_points import (
     FuturePoint,
     ProgramPoint,
     UnknownPoint,
+    elsewhere,
 )
 from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.obstacles import in_block
@@ -81,8 +82,7 @@ class Execution(ExecutionState):
         if isinstance(here, FuturePoint) and not isinstance(point, UnknownPoint):
             point = self.automaton.point(point.address, point.isa, here.future)
         if point is not here and not self.state.address_given and not isinstance(here, UnknownPoint):
-            detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, point.address)
-            self.gap(position, GapReason.BAD_IMAGE, detail)
+            self.gap(position, *elsewhere(here.address, point.address)[1:])
         self.set(point, push_address(self.state.addresses, address), quiet=False, address_given=True)
 
     def flush_future(self) -> None:
@@ -119,7 +119,10 @@ class Execution(ExecutionState):
             return
         successor = self.automaton.successor(point, (taken,))
         if successor is None:
-            self._stopped(self.automaton.block(point), position)
+            leg, gap = self.automaton.stop(point)
+            if leg is not None:
+                self.recorder.add(leg, position)
+            self.gap(position, *gap[1:])
             self.set(LOST)
             return
         if successor.leg.instructions:

@@ -16,6 +16,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from gdb_etm.program.blocks import Block
 from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_address
 from gdb_etm.protocols.recorder import Leg
 
@@ -104,6 +105,20 @@ class Successor(NamedTuple):
     atoms: int
     # Whether that is all of them, and none of them touches the return stack.
     plain: bool
+
+
+class Stop(NamedTuple):
+    """Where the program cannot be followed: what ran before, and why."""
+
+    # None where nothing ran.
+    leg: Optional[Leg]
+    # Its offset means nothing.
+    gap: Gap
+
+
+def elsewhere(here: int, there: int) -> Gap:
+    """Make the gap of an address that contradicts the program."""
+    return Gap(0, GapReason.BAD_IMAGE, "the program goes on at 0x%08x, the trace at 0x%08x" % (here, there))
 
 
 # The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Sequence, Tuple
 
+from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, push_address, read_address, read_packed_address
 from gdb_etm.protocols.etmv4.program_points import (
@@ -21,8 +22,9 @@ from gdb_etm.protocols.etmv4.program_points import (
     Successor,
     Transition,
     UnknownPoint,
+    elsewhere,
 )
-from gdb_etm.protocols.recorder import Leg, Run
+from gdb_etm.protocols.recorder import Foreseen, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE, Header
 
 # Bytes of the stream in a transition at most.
@@ -156,7 +158,7 @@ class TransitionFinder:
             return None
         if not state.window:
             state.window = index - at
-        run = automaton.runs.add(Run(index - at, walk.positions, walk.legs))
+        run = automaton.runs.add(Run(index - at, walk.positions, walk.legs, tuple(walk.gaps)))
         following = automaton.state(
             walk.point, walk.addresses, state.wide, walk.quiet, walk.address_given, walk.pending
         )
@@ -176,7 +178,7 @@ class TransitionFinder:
                 continue
             kind, length = self._table[header]
             size = length(data, index, limit) if kind in ADDRESS_KINDS else 0
-            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0]):
+            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0], index - at):
                 break
             index += size
             if index >= enough:
@@ -222,6 +224,7 @@ class _Walk:
         "pending",
         "positions",
         "legs",
+        "gaps",
         "pushes",
         "deepest",
     )
@@ -236,6 +239,7 @@ class _Walk:
         self.pending = state.pending
         self.positions: List[int] = []
         self.legs: List[Leg] = []
+        self.gaps: List[Foreseen] = []
         self.pushes: Tuple[Entry, ...] = ()
         self.deepest = 0
 
@@ -254,11 +258,13 @@ class _Walk:
             elif here is LOST:
                 left = ()
                 break
-            successor = (
-                None
-                if isinstance(here, UnknownPoint)
-                else self._automaton.successor(here, left[:1] if self.quiet else left)
-            )
+            unknown = isinstance(here, UnknownPoint)
+            successor = None if unknown else self._automaton.successor(here, left[:1] if self.quiet else left)
+            if successor is None and not unknown and position >= 0:
+                successor = self._automaton.successor(here, left[:1])
+                if successor is None:
+                    self._stop(here, position)
+                    continue
             if successor is None:
                 self.point, self.pushes, self.deepest = point, pushes, deepest
                 del self.positions[legs:], self.legs[legs:]
@@ -274,19 +280,30 @@ class _Walk:
         self.pending = left
         return True
 
+    def _stop(self, here: ProgramPoint, position: int) -> None:
+        # The program cannot be followed from here; what it lacks, and where it contradicts the trace, stays the same.
+        leg, gap = self._automaton.stop(here)
+        if leg is not None:
+            self.positions.append(position)
+            self.legs.append(leg)
+        self._gap(gap, position)
+        self.point, self.address_given = LOST, False
+
+    def _gap(self, gap: Gap, position: int) -> None:
+        self.gaps.append(Foreseen(len(self.legs), position, gap))
+
     def _push(self, successor: Successor) -> None:
         kept = min(len(self.pushes), STACK_DEPTH - successor.deepest)
         self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + successor.deepest))
         self.pushes = self.pushes[len(self.pushes) - kept :] + successor.pushes
 
-    def address(self, address: Address) -> bool:
-        # False when the address contradicts the program, and the caller then records a gap; or in the reach of a branch
-        # future or after a Q element, which are too rare to be remembered.
+    def address(self, address: Address, position: int) -> bool:
+        # False in the reach of a branch future or after a Q element, which are too rare to be remembered.
         if isinstance(self.point, FuturePoint) or self.point is UNDIRECTED:
             return False
         point = self._automaton.point_of(address, self._wide)
         if point is not self.point and not self.address_given and not isinstance(self.point, UnknownPoint):
-            return False
+            self._gap(elsewhere(self.point.address, point.address), position)
         self.point = point
         self.address_given = True
         self.addresses = push_address(self.addresses, address)
