@@ -347,9 +347,11 @@ class ExecutionHistory:
             before = 0
             gaps = []
             for distance, part in run.parts():
-                for at, further, event in part.foreseen:
+                foreseen = part.foreseen
+                legs = part.legs if foreseen else ()
+                for at, further, event in foreseen:
                     if isinstance(event, Gap):
-                        ran = sum([leg.instructions for leg in part.legs[:at]])
+                        ran = sum([leg.instructions for leg in legs[:at]])
                         gaps.append((before + ran, distance + further, event))
                 before += part.instructions
             if gaps:
@@ -386,7 +388,9 @@ class ExecutionHistory:
             if not isinstance(part, Run):
                 yield before, part
                 continue
-            for at, distance, event in part.foreseen:
-                ran = sum([leg.instructions for leg in part.legs[:at]])
+            foreseen = part.foreseen
+            legs = part.legs if foreseen else ()
+            for at, distance, event in foreseen:
+                ran = sum([leg.instructions for leg in legs[:at]])
                 yield before + ran, event._replace(offset=self._recorder.offset_of(position + distance))
             before += part.instructions

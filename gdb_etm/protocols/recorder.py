@@ -45,18 +45,22 @@ class Foreseen(NamedTuple):
 class Run:
     """The content of some trace bytes, in order."""
 
-    __slots__ = ("length", "foreseen", "_positions", "_legs", "_instructions")
+    __slots__ = ("length", "_foreseen", "_positions", "_legs", "_instructions")
 
     def __init__(
         self, length: int, positions: Sequence[int], legs: Sequence[Leg], foreseen: Tuple[Foreseen, ...] = ()
     ) -> None:
         # Number of trace bytes.
         self.length = length
-        # Events between the legs, in order.
-        self.foreseen = foreseen
+        self._foreseen = foreseen
         self._positions = positions
         self._legs = legs
         self._instructions = -1
+
+    @property
+    def foreseen(self) -> Tuple[Foreseen, ...]:
+        """Events between the legs, in order."""
+        return self._foreseen
 
     @property
     def positions(self) -> Sequence[int]:
@@ -156,11 +160,17 @@ class RunTable:
         self.has_gaps = False
         self._single: Dict[Leg, int] = {}
 
-    def add(self, run: Run) -> int:
-        """Give a new run its number."""
+    def add(self, run: Run, gaps: Optional[bool] = None) -> int:
+        """Give a new run its number.
+
+        :param gaps: Whether there may be gaps in it, and no other events; None to look.
+        """
         number = len(self.runs)
         self.runs.append(run)
-        if run.foreseen:
+        if gaps is not None:
+            self.has_events = self.has_events or gaps
+            self.has_gaps = self.has_gaps or gaps
+        elif run.foreseen:
             self.has_events = True
             self.has_gaps = self.has_gaps or any(isinstance(one.event, Gap) for one in run.foreseen)
         return number

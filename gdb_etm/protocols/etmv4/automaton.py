@@ -14,6 +14,7 @@ from gdb_etm.protocols.etmv4.packets import unpack_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     IMPOSSIBLE,
+    LOST,
     RESERVED,
     STACK_DEPTH,
     DecoderState,
@@ -24,6 +25,7 @@ from gdb_etm.protocols.etmv4.program_points import (
     Step,
     Stop,
     Successor,
+    UnknownPoint,
     pack_addresses,
 )
 from gdb_etm.protocols.obstacles import in_block
@@ -110,18 +112,26 @@ class Automaton:
     def step(self, point: ProgramPoint, header: int) -> Optional[Step]:
         """Give the program point after an Atom packet.
 
-        None when blocks are not enough (:meth:`successor`).
+        None when blocks are not enough (:meth:`successor`).  Where the program cannot be followed it is ``LOST``.
         """
         count = 0
         here = point
         for taken in ATOMS[header]:
+            if here is LOST:
+                break
             ran = here.count or self._count(here)
             if ran < 0:
-                return None
-            count += ran
-            here = (here.taken if taken else here.skipped) or self._after(here, taken)
-        if here is IMPOSSIBLE:
-            return None
+                if isinstance(here, (UnknownPoint, FuturePoint)) or self.block(here).last is not None:
+                    return None
+            else:
+                following = (here.taken if taken else here.skipped) or self._after(here, taken)
+                if following is not IMPOSSIBLE:
+                    count += ran
+                    here = following
+                    continue
+            leg = self.stop(here).leg
+            count += leg.instructions if leg is not None else 0
+            here = LOST
         step = point.steps[header] = count, here
         return step
 

@@ -85,15 +85,15 @@ class TransitionFinder:
             self._automaton.forget()
         return transition
 
-    def legs(self, state: DecoderState, data: bytes) -> Tuple[List[int], List[Leg]]:
-        """List a transition's legs again, with the positions of their packets.
+    def walk(self, state: DecoderState, data: bytes) -> _Walk:
+        """Go the way of a transition again.
 
         :param state: The state before it.
         :param data: Its bytes.
         """
         walk = _Walk(self._automaton, state)
         self._packets(walk, data, 0, len(data), len(data))
-        return walk.positions, walk.legs
+        return walk
 
     def _make_plain(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         # Where atoms and addresses meet only plain program points, as nearly all do without a return stack.
@@ -105,6 +105,7 @@ class TransitionFinder:
         # Where an address packet ended last: nothing was executed since, when that is here.
         address_given = at if state.address_given else -1
         count = 0
+        gaps = False
         index = at
         while index < limit:
             header = data[index]
@@ -115,6 +116,8 @@ class TransitionFinder:
                 ran, point = step
                 count += ran
                 index += 1
+                if point is LOST:
+                    gaps = True
                 continue
             if header == 0x95 and index + 1 < limit and data[index + 1] < 0x80:
                 # The most frequent form of all that read_packed_address reads.
@@ -140,10 +143,11 @@ class TransitionFinder:
             return None
         window = state.window = window or length
         key = data[at : at + window]
-        run = _TransitionRun(self, state, key if len(key) == length else data[at:index], count)
+        make = _GappedRun if gaps else _TransitionRun
+        number = automaton.runs.add(make(self, state, key if len(key) == length else data[at:index], count), gaps)
         quiet = state.quiet and registers is state.registers
         following = automaton.enter(point, registers, (wide, quiet, address_given == index, ()))
-        transition = state.transitions[key] = _new(Transition, (length, automaton.runs.add(run), following, (), 0))
+        transition = state.transitions[key] = _new(Transition, (length, number, following, (), 0))
         return transition
 
     def _make_any(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
@@ -193,7 +197,7 @@ class _TransitionRun(Run):
 
     def __init__(self, transitions: TransitionFinder, state: DecoderState, data: bytes, instructions: int) -> None:
         self.length = len(data)
-        self.foreseen = ()
+        self._foreseen = ()
         self._instructions = instructions
         self._transitions = transitions
         self._state = state
@@ -201,14 +205,28 @@ class _TransitionRun(Run):
 
     @property
     def positions(self) -> List[int]:
-        return self._transitions.legs(self._state, self._data)[0]
+        return self._walk().positions
 
     @property
     def legs(self) -> List[Leg]:
-        return self._transitions.legs(self._state, self._data)[1]
+        return self._walk().legs
 
     def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
-        return zip(*self._transitions.legs(self._state, self._data))
+        walk = self._walk()
+        return zip(walk.positions, walk.legs)
+
+    def _walk(self) -> _Walk:
+        return self._transitions.walk(self._state, self._data)
+
+
+class _GappedRun(_TransitionRun):
+    # The same where the program could not be followed.
+
+    __slots__ = ()
+
+    @property
+    def foreseen(self) -> Tuple[Foreseen, ...]:
+        return tuple(self._walk().gaps)
 
 
 class _Walk:
