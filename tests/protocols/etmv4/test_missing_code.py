@@ -35,7 +35,8 @@ def _other_words(image: MemoryImage) -> bytes:
 @pytest.fixture(params=[lambda image: b"", _first_half, _other_words], ids=["none", "first half", "other words"])
 def changed(request: pytest.FixtureRequest) -> Changed:
     """How the program's bytes are changed."""
-    return request.param  # type: ignore[no-any-return]
+    found: Changed = request.param
+    return found
 
 
 def _with(capture: RawCapture, changed: Changed) -> RawCapture:
