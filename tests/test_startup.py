@@ -39,7 +39,7 @@ print(*sorted(sys.modules), file=sys.stderr)
 
 
 def imported(*words: str) -> Set[str]:
-    """Run a command in a process of its own, and name the modules that it imports."""
+    """Name the modules that a command imports."""
     command = [sys.executable, "-c", PROGRAM, *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, cwd=str(ROOT))
     assert done.stdout
