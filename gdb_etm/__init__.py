@@ -38,6 +38,7 @@ __all__ = [
     "Finding",
     "History",
     "Instruction",
+    "Recorded",
     "Session",
     "Step",
     "Stop",

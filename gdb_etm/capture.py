@@ -119,6 +119,8 @@ class RawCapture(NamedTuple):
     is_whole: bool = False
     # Whether it is known that the debugger changed no register and no memory while cores were halted in between.
     is_untouched: bool = False
+    # How long the core ran since the halt before, in words; empty where nobody has measured it.
+    ran: str = ""
 
 
 def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:

@@ -15,6 +15,10 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # What differs from one run, machine or GDB to the next, and what the pages show in its place: the words of GDB 13.
 _VARYING: Tuple[Tuple[str, str], ...] = (
     (r"server on /\S+", "server on /run/user/1000/gdb_etm-5lwipq5z/gdb"),
+    (
+        r"^in [\d.]+ s: the core was halted \d+ % of the time, [\d.]+ \w+/s of",
+        "in 1.27 s: the core was halted 55 % of the time, 4.15 KiB/s of",
+    ),
     (r"^pyOCD [\d.]+", "pyOCD 0.46.0"),
     (r"^Reached end of recorded history; stopping\.\n.*\n", "No more reverse-execution history.\n"),
 )

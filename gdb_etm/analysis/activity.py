@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set
+from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered, FrameEntry
@@ -62,9 +62,10 @@ class ActivityReader:
     :param calls: Its calls.
     :param instructions: How many instructions it has.
     :param measure: Gives costs.
+    :param paused: Instructions after which the core paused, and nothing ran unseen.
     """
 
-    def __init__(self, calls: CallHistory, instructions: int, measure: Measure) -> None:
+    def __init__(self, calls: CallHistory, instructions: int, measure: Measure, paused: AbstractSet[int]) -> None:
         self.gaps = 0
         # Instructions whose cost is not known.
         self.unmeasured = 0
@@ -76,7 +77,7 @@ class ActivityReader:
         for at, row in enumerate(rows):
             after = rows[at + 1] if at + 1 < len(rows) else None
             if isinstance(row.event, Gap):
-                self.gaps += 1
+                self.gaps += row.first - 1 not in paused
             elif row.event is None:
                 self._read(at, row, after, (after.first if after is not None else instructions + 1) - 1)
 

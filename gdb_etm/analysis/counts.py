@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Counter as CounterOf
 from typing import Iterable, NamedTuple
 
+from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind, Isa
@@ -45,7 +46,8 @@ class ExecutionCounts:
     def add(self, history: ExecutionHistory) -> None:
         """Count what a history holds, too."""
         self.instructions += len(history)
-        self.gaps += sum(isinstance(event, Gap) for event in history.events)
+        paused = pauses(history)
+        self.gaps += sum(isinstance(event, Gap) and at not in paused for at, event in history.interruptions())
         blocks = history.blocks
         for executed, times in _ranges(history).items():
             addresses = history.addresses(executed)

@@ -8,7 +8,7 @@ another: each exception and each thread is a root of the call tree.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable
+from typing import AbstractSet, Callable
 from typing import Counter as CounterOf
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -158,15 +158,23 @@ class CallProfile:
         self.instructions += other.instructions
         self.gaps += other.gaps
 
-    def add(self, calls: CallHistory, instructions: int, measure: Measure, label: Callable[[int], str]) -> None:
+    def add(
+        self,
+        calls: CallHistory,
+        instructions: int,
+        measure: Measure,
+        label: Callable[[int], str],
+        paused: AbstractSet[int] = frozenset(),
+    ) -> None:
         """Add a history.
 
         :param calls: Its calls.
         :param instructions: How many instructions it has.
         :param measure: Gives costs.
         :param label: Names a thread by its number.
+        :param paused: Instructions after which the core paused, and nothing ran unseen.
         """
-        reader = ActivityReader(calls, instructions, measure)
+        reader = ActivityReader(calls, instructions, measure, paused)
         self.instructions += instructions
         self.gaps += reader.gaps
         self.unmeasured += reader.unmeasured

@@ -7,16 +7,18 @@ line.
 
 from __future__ import annotations
 
+from gdb_etm.api.breakpoint import Breakpoint
 from gdb_etm.api.capture import Capture, load
 from gdb_etm.api.connection import connect, current
 from gdb_etm.api.history import Call, CallKind, History, Instruction, Thread
 from gdb_etm.api.plan import TracePlan
-from gdb_etm.api.session import Breakpoint, Session, Stop
+from gdb_etm.api.session import Session, Stop
 from gdb_etm.errors import EtmError
 from gdb_etm.recovery.values import Finding, Step, Tier, Value, Write, Written
 from gdb_etm.session.chains import Chain, ChainStep
 from gdb_etm.session.faults import BadValue, Fault, FaultVerdict
 from gdb_etm.traceunit.actions import Counter
+from gdb_etm.views.recorded import Recorded
 
 __all__ = [
     "BadValue",
@@ -33,6 +35,7 @@ __all__ = [
     "Finding",
     "History",
     "Instruction",
+    "Recorded",
     "Session",
     "Step",
     "Stop",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
+from gdb_etm.api.breakpoint import Breakpoint
 from gdb_etm.api.capture import Capture, history_of
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import is_inside
@@ -29,11 +30,13 @@ from gdb_etm.session import session as commands
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.disconnecting import disconnect
 from gdb_etm.session.events import EventSettings
+from gdb_etm.session.pieces import PieceRecorder, RecordRequest
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
 from gdb_etm.session.request import TraceRequest
 from gdb_etm.traceunit.actions import Counter
 from gdb_etm.traceunit.bench import Bench
+from gdb_etm.views.recorded import Recorded
 
 
 class Stop(NamedTuple):
@@ -298,6 +301,22 @@ class Session:
             raise
         return self._halted(not itself)
 
+    def record(
+        self, seconds: Optional[float] = None, instructions: Optional[int] = None, sample: Optional[int] = None
+    ) -> Recorded:
+        """Run and record more than the trace buffer holds.
+
+        As ``etm record`` does.  It ends at a breakpoint, a fault, or Ctrl-C, or by what is asked for.
+
+        :param seconds: End after so many.
+        :param instructions: End when so many were seen.
+        :param sample: Cycles that the core runs on average for each piece, at random; None: halt it before the buffer
+            is full, so that nothing is lost.
+        :returns: How much was recorded, and what it cost.
+        :raises EtmError: Not connected, tracing is off, or the target does not answer.
+        """
+        return PieceRecorder(self._session, RecordRequest(sample, seconds, instructions)).record()
+
     def run_to(self, location: Location, seconds: Optional[float] = None) -> Stop:
         """Run the core until it reaches a location.
 
@@ -366,35 +385,3 @@ class Session:
         address = self._runner.pc()
         function = self._session.debugger.function_at(address)
         return Stop(address, function.name if function is not None else "", timed_out)
-
-
-class Breakpoint:
-    """A breakpoint that :meth:`Session.breakpoint` set.
-
-    :param runner: Sets it.
-    :param address: Where, in bytes.
-    """
-
-    def __init__(self, runner: Runner, address: int) -> None:
-        # Where it is, in bytes.
-        self.address = address
-        self._runner = runner
-        self._number = runner.set_breakpoint(address)
-
-    def __enter__(self) -> Breakpoint:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
-    ) -> None:
-        self.delete()
-
-    def __repr__(self) -> str:
-        return "<Breakpoint at 0x%08x>" % self.address
-
-    def delete(self) -> None:
-        """Take it out; twice is no error.
-
-        :raises EtmError: It cannot be taken out.
-        """
-        self._runner.clear_breakpoint(self._number)

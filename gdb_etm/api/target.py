@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING, Dict, Mapping, Optional, Protocol, Sequence
 
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.debugger import Ran
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
@@ -118,6 +120,12 @@ class ScriptDebugger(OfflineDebugger):
             raise
         self.halt()
         return False
+
+    def run_once(self, seconds: Optional[float]) -> Ran:
+        """Run the core until it halts."""
+        begin = time.monotonic()
+        itself = self.run(seconds)
+        return Ran(itself, time.monotonic() - begin)
 
     def halt(self) -> None:
         """Halt the core, and wait until it has."""

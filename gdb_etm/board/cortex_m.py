@@ -123,10 +123,8 @@ class CortexMCore(CortexMExceptionModel):
         """Run about `limit` instructions, or until halt, sleep or lockup."""
         done = 0
         while done < limit and not (self.halted or self.locked_up):
-            if self.debug_enabled and self.halt_wanted():
-                self.halt(DFSR_EXTERNAL)
+            if not self._pass_time():
                 return
-            self.clock.fire()
             if self._take_pending():
                 if self.stepping:
                     self.halt(DFSR_HALTED)
@@ -140,6 +138,14 @@ class CortexMCore(CortexMExceptionModel):
                 self.halt(DFSR_BKPT)
                 return
             done += self._run_some(limit - done)
+
+    def _pass_time(self) -> bool:
+        """Let happen what is due; tell whether the core still runs."""
+        if self.debug_enabled and self.halt_wanted():
+            self.halt(DFSR_EXTERNAL)
+            return False
+        self.clock.fire()
+        return not self.halted
 
     def is_idle(self) -> bool:
         """Tell whether only the debugger can make anything happen."""

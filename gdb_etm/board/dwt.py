@@ -1,14 +1,14 @@
 """The DWT: a cycle counter, and comparators of Armv7-M and Armv8-M.
 
 Ref: DDI 0553, B14, for Armv8-M; DDI 0403E, C1.8, for Armv7-M.  The comparators match instruction addresses for the
-trace unit, and loads and stores for it or to halt the core.  Left out are comparators that are linked to others, those
-of values and of cycles.
+trace unit, and loads and stores for it or to halt the core; the first one also CYCCNT, to halt the core.  Left out are
+comparators that are linked to others, and those of values.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Callable, List, Mapping, Sequence, Type
+from typing import Callable, List, Mapping, Optional, Sequence, Type
 
 from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.clock import InstructionClock
@@ -24,20 +24,32 @@ _MOST_MASKED = 15
 _MATCHED = 1 << 24
 
 # DWT_FUNCTIONn.FUNCTION of Armv7-M: what halts the core, and what the trace unit hears of.
-_READ, _WRITE, _EITHER, _INSTRUCTION, _TOLD_READ, _TOLD_WRITE, _TOLD_EITHER = 5, 6, 7, 8, 9, 10, 11
+_HALT_AT, _READ, _WRITE, _EITHER, _INSTRUCTION, _TOLD_READ, _TOLD_WRITE, _TOLD_EITHER = 4, 5, 6, 7, 8, 9, 10, 11
+_CYCMATCH = 1 << 7
 # DWT_FUNCTIONn of Armv8-M: MATCH, ACTION, DATAVSIZE, and an ID that says: addresses of instructions and data.
-_MATCH_INSTRUCTION, _MATCH_EITHER, _MATCH_WRITE, _MATCH_READ = 2, 4, 5, 6
+_MATCH_CYCLES, _MATCH_INSTRUCTION, _MATCH_EITHER, _MATCH_WRITE, _MATCH_READ = 1, 2, 4, 5, 6
 _ACTION, _HALT = 0x30, 0x10
 _IMPLEMENTED = 0xC3F
 _ID = 0x50000000
+# And cycles.
+_ID_CYCLES = 1 << 27
 
 
 class DwtComparator(ABC):
-    """One comparator."""
+    """One comparator.
 
-    def __init__(self) -> None:
+    :param has_cycles: Whether it can compare CYCCNT.
+    """
+
+    def __init__(self, has_cycles: bool = False) -> None:
         self.address = 0
         self.matched = False
+        self.has_cycles = has_cycles
+
+    @property
+    @abstractmethod
+    def halts_at_count(self) -> bool:
+        """Whether the core halts when CYCCNT is what it holds."""
 
     @property
     @abstractmethod
@@ -81,10 +93,15 @@ class DwtComparator(ABC):
 class Armv7Comparator(DwtComparator):
     """A comparator of Armv7-M."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, has_cycles: bool = False) -> None:
+        super().__init__(has_cycles)
         self.masked = 0
         self.function = 0
+
+    @property
+    def halts_at_count(self) -> bool:
+        """Whether the core halts when CYCCNT is what it holds."""
+        return self.function == _CYCMATCH | _HALT_AT
 
     @property
     def watches(self) -> bool:
@@ -116,7 +133,7 @@ class Armv7Comparator(DwtComparator):
         elif register == 4:
             self.masked = min(value & 0x1F, _MOST_MASKED)
         elif register == 8:
-            self.function = value & 0xF
+            self.function = value & (0xF | _CYCMATCH * self.has_cycles)
 
     def _touches(self, address: int, size: int) -> bool:
         first = self.address >> self.masked << self.masked
@@ -126,9 +143,14 @@ class Armv7Comparator(DwtComparator):
 class Armv8Comparator(DwtComparator):
     """A comparator of Armv8-M."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, has_cycles: bool = False) -> None:
+        super().__init__(has_cycles)
         self._function = 0
+
+    @property
+    def halts_at_count(self) -> bool:
+        """Whether the core halts when CYCCNT is what it holds."""
+        return self.has_cycles and self._match == _MATCH_CYCLES and self._function & _ACTION == _HALT
 
     @property
     def _match(self) -> int:
@@ -161,7 +183,7 @@ class Armv8Comparator(DwtComparator):
 
     def read(self, register: int) -> int:
         """Read DWT_COMP or DWT_FUNCTION."""
-        return {0: self.address, 8: self._function | _ID}.get(register, 0)
+        return {0: self.address, 8: self._function | _ID | _ID_CYCLES * self.has_cycles}.get(register, 0)
 
     def write(self, register: int, value: int) -> None:
         """Write DWT_COMP or DWT_FUNCTION."""
@@ -192,10 +214,14 @@ class Dwt:
         comparators: int = 0,
         kind: Type[DwtComparator] = Armv7Comparator,
     ) -> None:
-        self.comparators: Sequence[DwtComparator] = [kind() for _ in range(comparators)]
+        self.comparators: Sequence[DwtComparator] = [kind(number == 0) for number in range(comparators)]
         # Called when :attr:`watches` or :attr:`reports_data` may have changed.
         self.changed: Callable[[], None] = lambda: None
+        # Called when the core is to halt because of the time.
+        self.halt: Callable[[], None] = lambda: None
         self._writes = 0
+        # When CYCCNT is what halts the core.
+        self._due: Optional[int] = None
         self._clock = clock
         self._enabled = enabled
         self._counting = False
@@ -211,6 +237,25 @@ class Dwt:
         """Tell whether an instruction's loads and stores halt the core."""
         found: List[bool] = [each.takes(access) for access in accesses for each in self.comparators if each.watches]
         return True in found
+
+    # A timer on the clock that it counts.
+
+    def due(self) -> Optional[int]:
+        """Return when CYCCNT is what halts the core, or None."""
+        return self._due if self._enabled() else None
+
+    def fire(self) -> None:
+        """Halt the core."""
+        self.comparators[0].matched = True
+        self._find_due()
+        self.halt()
+
+    def _find_due(self) -> None:
+        # An IT block runs as a whole, so the time may come to be past the match.
+        first = self.comparators[0] if self.comparators else None
+        self._due = None
+        if first is not None and first.halts_at_count and self._counting:
+            self._due = self._clock.now() + ((first.address - self._count() - 1) & 0xFFFFFFFF) + 1
 
     # The PE comparator inputs of an ETMv4, one of each comparator.
 
@@ -265,6 +310,7 @@ class Dwt:
             self._writes += 1
             self.comparators[number].write(register, value)
             self.changed()
+        self._find_due()
 
     def _read_comparator(self, comparator: DwtComparator, register: int) -> int:
         matched = 0

@@ -14,6 +14,7 @@ from gdb_etm.board.fpb import Fpb
 from gdb_etm.board.listeners import CortexMListener
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.scs import SystemControlSpace
+from gdb_etm.board.status import DFSR_DWTTRAP
 from gdb_etm.board.system import System
 from gdb_etm.board.systick import SysTick
 from gdb_etm.board.uart import Uart
@@ -50,12 +51,13 @@ class Machine(System[CortexMCore, CortexMListener]):
         buffer = self.core.write_buffer
         buffer.is_there = self.options.write_buffer
         scs = SystemControlSpace(self.core, systick)
-        for timer in (systick, uart, dma, buffer):
-            self.clock.add(timer)
         self.core.on_reset = (systick.reset, uart.reset, dma.reset, buffer.reset, scs.reset)
         model = self.core.model
         self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators, model.dwt_kind)
         self.dwt.changed = self._watch_data
+        self.dwt.halt = self._halt_in_time
+        for timer in (systick, uart, dma, buffer, self.dwt):
+            self.clock.add(timer)
         fpb = Fpb(self.core.set_breakpoints, model.fpb, model.fpb_version, model.fpb_comparators)
         for device in (scs, self.dwt, fpb, uart, dma):
             self.add_device(device)
@@ -64,6 +66,10 @@ class Machine(System[CortexMCore, CortexMListener]):
     def owes_step(self) -> bool:
         """Whether the core has still to make a step."""
         return self.core.stepping and not self.core.halted
+
+    def _halt_in_time(self) -> None:
+        if self.core.debug_enabled:
+            self.core.halt(DFSR_DWTTRAP)
 
     def _trace_enabled(self) -> bool:
         return bool(self.core.demcr & _TRCENA)

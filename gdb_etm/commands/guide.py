@@ -11,6 +11,7 @@ from gdb_etm.files import read_regular
 _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "connect": ("connect", "disconnect", "info"),
     "settings": ("start", "stop", "status", "set", "show"),
+    "record": ("record",),
     "filters": ("filter",),
     "events": ("on", "counter", "sequencer", "trigger"),
     "registers": ("plan", "diff", "reg"),

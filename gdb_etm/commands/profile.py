@@ -13,7 +13,8 @@ from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError
 from gdb_etm.exports.formats import PROFILE_FORMATS, ProfileExport, export_profile
 from gdb_etm.offline.program_sources import ProgramSources
-from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, count_all, profile_of
+from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
+from gdb_etm.session.counted import counts_shown, profile_shown
 from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.coverage import seen_text
@@ -32,14 +33,14 @@ def run_profile(session: DebugSession, values: Values) -> Iterator[str]:
     """Say what the functions cost."""
     unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
     decoded = session.shown(values.get(TRACE_ID))
-    profile = profile_of(session.debugger, decoded, unit)
+    profile = profile_shown(session, decoded, unit)
     limit = session.settings.get("function-call-history-size", "10")
     export = values.get(EXPORT)
     if export is None:
         yield from report_lines(profile, values.get(WHAT) or "", None if limit == "unlimited" else int(limit))
     else:
         sources = ProgramSources(session.debugger.program_files())
-        made = ProfileExport(profile, count_all([decoded]), sources.function_at, sources.source_of)
+        made = ProfileExport(profile, counts_shown(session, decoded), sources.function_at, sources.source_of)
         yield "written to %s (%s)" % (export, export_profile(export, made, encode_beside))
 
 

@@ -21,6 +21,7 @@ from gdb_etm.commands.origin import ORIGIN, USES
 from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.profile import PROFILE
 from gdb_etm.commands.race import RACE
+from gdb_etm.commands.record import RECORD
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY
 from gdb_etm.commands.report import REPORT
@@ -44,6 +45,7 @@ COMMANDS: Tuple[Command, ...] = (
     START,
     STOP,
     STATUS,
+    RECORD,
     SET,
     SHOW,
     FILTER,

@@ -5,7 +5,7 @@
   ``styles.py``: GDB's styles; ``window.py``: the TUI window.
 - ``events.py``: GDB's events, passed on to the session; ``interrupts.py``: Ctrl-C in the midst of them.
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what
-  runs and halts the core for scripts.
+  runs and halts the core for scripts; ``running.py``: one run, bounded in time.
 - ``places.py``, ``extents.py``, ``there.py``: symbol tables, as stepping and filters need them.
 - ``reverse.py``: GDB's reverse execution, for the cursor that it shares.
 - ``unwinder.py``: frames of the past whose stack pointer is not known.

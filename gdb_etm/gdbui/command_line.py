@@ -20,7 +20,7 @@ _LARGEST = 1 << 20
 
 def is_quiet() -> bool:
     """Tell whether this GDB was started or set to begin quietly."""
-    return _is_set() or _asks_for_quiet(_words())
+    return _is_set() or _asks_for_quiet(command_words())
 
 
 def _asks_for_quiet(words: Sequence[str]) -> bool:
@@ -46,7 +46,8 @@ def _is_set() -> bool:
         return False  # new in GDB 11
 
 
-def _words() -> List[str]:
+def command_words() -> List[str]:
+    """Give the words that GDB was started with, where known."""
     try:
         raw = os.open(_WORDS, os.O_RDONLY)
         try:

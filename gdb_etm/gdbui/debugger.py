@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import gdb
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
+from gdb_etm.gdbui.running import TimedRun, kept_quiet
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, minimal_symbol
 from gdb_etm.history.frames import Function
@@ -17,7 +18,7 @@ from gdb_etm.offline.symbols import SymbolTable, load_symbols
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
-from gdb_etm.session.debugger import SourceLine, read_source
+from gdb_etm.session.debugger import Ran, SourceLine, read_source
 from gdb_etm.session.disassembler import Disassembler
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class GdbDebugger:
 
     def __init__(self) -> None:
         self._disassembler = Disassembler(self.function_at)
+        # The run that was asked for last.
+        self.running = TimedRun()
         # Tells which of GDB's answers are of code that is there.
         self.there = There(self.program_files)
         self._functions: Dict[Tuple[int, int, str], Function] = {}
@@ -246,6 +249,20 @@ class GdbDebugger:
         """Check whether the selected thread runs."""
         thread = gdb.selected_thread()
         return thread is not None and thread.is_running()
+
+    @property
+    def notes_halts(self) -> bool:
+        """Give True: by GDB's events."""
+        return True
+
+    def kept_quiet(self) -> ContextManager[Callable[[], str]]:
+        """Have GDB print into a file."""
+        return kept_quiet()
+
+    def run_once(self, seconds: Optional[float]) -> Ran:
+        """Run ``continue``."""
+        self.running = TimedRun()
+        return self.running.run(seconds)
 
     def location(self) -> str:
         """Name the place where the target is halted; empty without one."""

@@ -58,6 +58,7 @@ class GdbEvents:
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
     def _on_stop(self, event: Any) -> None:
+        self._debugger.running.halted()
         self._report(partial(DebugSession.on_halt, halted_by=_halted_by(event)))
         publish(self._session)
 

@@ -24,6 +24,8 @@ class Part(NamedTuple):
     halted_at: Optional[int]
     # Why the core is not where it was halted before, or more ran than was traced since; empty where neither is so.
     unseen: str = ""
+    # How long the core ran since it was halted before, in words; may be empty.
+    ran: str = ""
 
 
 class JoinedRecording:
@@ -113,7 +115,9 @@ class JoinedRecording:
         wrapped = part.history.end_reason is BufferEnd.WRAPPED
         halt = self._last_halt()
         if part.unseen or wrapped:
-            gap = Gap(offset, *((GapReason.TRACE_ON, part.unseen) if part.unseen else (GapReason.OVERWRITTEN, "")))
+            gap = Gap(
+                offset, *((GapReason.TRACE_ON, part.unseen) if part.unseen else (GapReason.OVERWRITTEN, part.ran))
+            )
             if halt is None:
                 self._recorder.event(gap)
             else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.errors import AccessError, ConnectError
+from gdb_etm.errors import AccessError, CommandError, ConnectError
 from gdb_etm.history.frames import Function
 from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.offline.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.program.isa import Isa
-from gdb_etm.session.debugger import SourceLine, read_source
+from gdb_etm.session.debugger import Ran, SourceLine, read_source
 from gdb_etm.session.disassembler import Disassembler, symbol_text
 
 if TYPE_CHECKING:
@@ -150,6 +151,20 @@ class OfflineDebugger:
     def is_running(self) -> bool:
         """Give False: nothing runs."""
         return False
+
+    @property
+    def notes_halts(self) -> bool:
+        """Give False: there are none."""
+        return False
+
+    @contextmanager
+    def kept_quiet(self) -> Iterator[Callable[[], str]]:
+        """Give nothing: nothing is printed."""
+        yield lambda: ""
+
+    def run_once(self, seconds: Optional[float]) -> Ran:
+        """Refuse: nothing runs."""
+        raise CommandError("nothing runs here: source gdb_etm in GDB, then etm connect")
 
     def location(self) -> str:
         """Give nothing: there is no halt."""

@@ -13,6 +13,8 @@ from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, Rem
 FUNCTION_INSTRUCTION = 0b1000
 # The same of addresses of loads, of stores, of both.
 FUNCTION_LOAD, FUNCTION_STORE, FUNCTION_ACCESS = 0b1001, 0b1010, 0b1011
+# With CYCMATCH, which the first comparator alone can have: halts the core when CYCCNT is what it holds.
+FUNCTION_HALT = 0b0100
 
 DWT_CTRL = Register("DWT_CTRL", 0x000, "RW", BitStruct(
     "NUMCOMP" / bits(4),

@@ -43,7 +43,7 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
         raise CommandError(_NO_CYCLES)
     calls = decoded.calls(debugger.function_at)
     measure = _Cycles(decoded.clock).between if unit == CYCLES else _instructions
-    profile.add(calls, len(decoded.history), measure, _labels(debugger, decoded))
+    profile.add(calls, len(decoded.history), measure, _labels(debugger, decoded), decoded.paused)
     return profile
 
 

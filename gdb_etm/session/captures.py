@@ -192,6 +192,8 @@ class CaptureRecord:
         self.anchored = Anchored()
         # Why the core is not where it was at the halt before, or what more ran than is in this capture; may be empty.
         self.unseen = ""
+        # Whether it is one of many that "etm record" took: then what is counted of it stays when it is left out.
+        self.is_piece = False
         # Whether the debugger changed nothing from the halt before until the core ran on.
         self.follows_untouched = False
         # The instructions of its first core that has any; negative while nobody has looked.

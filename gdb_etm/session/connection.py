@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client
 from gdb_etm.access.recording import DEBUG_PORT, AccessLog, PortAccess, recorded
@@ -78,6 +78,8 @@ class TargetConnection:
         self._held: Optional[RawCapture] = None
         # Whether the user wants halts to give captures; after an interruption the hardware may differ.
         self.is_tracing = False
+        # Says how long the core has run since it was halted; empty where nobody measures that.
+        self.measure: Callable[[], str] = lambda: ""
 
     @recorded("connect", slice(0, 2))
     def find(self, choice: Choice, profile: Optional[Profile] = None) -> None:
@@ -130,10 +132,7 @@ class TargetConnection:
 
     @recorded("restart")
     def restart(self) -> None:
-        """Repair unit, funnels and buffer, and trace into an empty buffer.
-
-        The unit is programmed as it was, if it was.
-        """
+        """Repair unit, funnels and buffer, and trace anew as before."""
         self.session().restart()
         self._held = None
         self.is_tracing = True
@@ -326,7 +325,7 @@ class TargetConnection:
         if trace.state is not SessionState.TRACING:
             trace.resume()
         capture, self._held = self._held, None
-        return with_images(capture, images)
+        return with_images(capture, images)._replace(ran=self.measure())
 
     def expect_trace(self) -> None:
         """Forget an interrupted drain: the target has run since."""

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import linecache
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    ContextManager,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.files import is_regular
@@ -23,6 +34,15 @@ class SourceLine(NamedTuple):
     line: int
     # The file to read it from.
     file: str
+
+
+class Ran(NamedTuple):
+    """A run of the core, from a halt to the next."""
+
+    # Whether the core halted by itself, or the user halted it; if not, the time was over.
+    is_itself: bool
+    # Seconds of the computer's clock, as short as they can be measured.
+    seconds: float
 
 
 # Bytes of a source file: those that programs write are large, too.
@@ -126,6 +146,23 @@ class Debugger(Protocol):
 
     def is_running(self) -> bool:
         """Check whether the target runs, so that nothing can be read."""
+
+    @property
+    def notes_halts(self) -> bool:
+        """Whether the session hears of runs and halts from the debugger itself."""
+
+    def kept_quiet(self) -> ContextManager[Callable[[], str]]:
+        """Keep what the debugger prints to itself.
+
+        :returns: What gives what was printed since the last call.
+        """
+
+    def run_once(self, seconds: Optional[float]) -> Ran:
+        """Run the halted core until it halts.
+
+        :param seconds: How long at most, after which it is halted; None: without end.
+        :raises CommandError: There is nothing to run.
+        """
 
     def location(self) -> str:
         """Name the place of the halt, such as a function, if known."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.joined import JoinedRecording, Part
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded, Doubt
+from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.older import OlderPieces
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.walk import Walk
 
@@ -56,10 +58,15 @@ class JoinedCaptures:
     """The captures that follow each other, the newest last.
 
     :param meter: Watches what takes long.
+    :param decode: Decodes captures.
+    :param debugger: Finds functions.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, decode: Decode, debugger: Debugger) -> None:
         self._meter = meter
+        self._decode = decode
+        # What is counted of recorded pieces that were left out.
+        self.older = OlderPieces(debugger)
         self.records: List[CaptureRecord] = []
         # How many older ones were left out, because there were too many.
         self.dropped = 0
@@ -82,10 +89,20 @@ class JoinedCaptures:
 
     def _drop(self, count: int) -> None:
         if count:
+            self._count([record for record in self.records[:count] if record.is_piece])
             del self.records[:count]
             self.dropped += count
             # Those that are kept are put together again; they are decoded already.
             self._cores.clear()
+
+    def _count(self, pieces: Sequence[CaptureRecord]) -> None:
+        cores: Dict[int, _Core] = {}
+        for record in pieces:
+            for trace_id, found in self._decode(record, None).items():
+                cores.setdefault(trace_id, _Core(True)).add(record, found)
+            record.release()
+        for core in cores.values():
+            self.older.add(core.decoded(self._meter))
 
     def forget_symbols(self) -> None:
         """Forget the names of functions: the symbols have changed.
@@ -103,7 +120,7 @@ class JoinedCaptures:
         """The user's walks through the histories."""
         return [core.walk for core in self._cores.values() if core.walk is not None]
 
-    def decoded(self, decode: Decode, limit: Limit, trace_id: Optional[int] = None) -> Decoded:
+    def decoded(self, limit: Limit, trace_id: Optional[int] = None) -> Decoded:
         """Give a core's history.
 
         :param trace_id: None takes that of the first core that has instructions in the newest capture that has any.
@@ -111,23 +128,27 @@ class JoinedCaptures:
         :raises CommandError: There is no such trace ID.
         """
         newest = self.records[-1]
-        chosen = newest.choose(decode(newest, trace_id), trace_id)
+        chosen = newest.choose(self._decode(newest, trace_id), trace_id)
         if trace_id is None and not len(chosen.history):
-            chosen = next(filter(lambda one: len(one.history), map(self._first(decode), self.records[::-1])), chosen)
-        core = self._grown(decode, chosen.trace_id)
+            chosen = next(filter(lambda one: len(one.history), map(self._first, self.records[::-1])), chosen)
+        core = self._grown(chosen.trace_id)
         if core.recording.length > limit.instructions and len(self.records) > 1:
             self._drop(core.excess(int(limit.instructions * _KEPT)))
-            core = self._grown(decode, chosen.trace_id)
+            core = self._grown(chosen.trace_id)
         return core.decoded(self._meter)
 
-    def _first(self, decode: Decode) -> Callable[[CaptureRecord], Decoded]:
-        return lambda record: record.choose(decode(record, None), None)
+    def has_made(self, decoded: Decoded) -> bool:
+        """Check whether a history is one of these captures together."""
+        return any(core.is_of(decoded) for core in self._cores.values())
 
-    def _grown(self, decode: Decode, trace_id: int) -> "_Core":
+    def _first(self, record: CaptureRecord) -> Decoded:
+        return record.choose(self._decode(record, None), None)
+
+    def _grown(self, trace_id: int) -> "_Core":
         core = self._cores.setdefault(trace_id, _Core(self.dropped > 0))
         for record in self.records[core.count :]:
             try:
-                found = decode(record, trace_id if core.parts else None).get(trace_id)
+                found = self._decode(record, trace_id if core.parts else None).get(trace_id)
             except CaptureError:
                 found = None
             core.add(record, found)
@@ -181,7 +202,7 @@ class _Core:
             anchored = anchored._replace(begin=None)
         unseen, self._unseen = self._unseen or record.unseen or self._moved(found.anchored.begin), ""
         halted_at = anchored.end.pc if anchored.end is not None else None
-        self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen))
+        self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen, record.capture.ran))
         self.parts.append(_Joined(record, anchored, found.doubt, self.recording.length))
         self._newest = found
 
@@ -199,6 +220,9 @@ class _Core:
     @property
     def walk(self) -> Optional[Walk]:
         return self._decoded.walk if self._decoded is not None else None
+
+    def is_of(self, decoded: Decoded) -> bool:
+        return self._decoded is decoded
 
     def forget_symbols(self) -> None:
         self._steps = None

@@ -92,7 +92,7 @@ class DebugSession:
         self._taken = 0
         self._undrained = False
         # What stopped the core last, such as "breakpoint 1".
-        self._halted_by = ""
+        self.halted_by = ""
         # What more has happened to the core since the last capture than the next one tells; may be empty.
         self._unseen = ""
         # Whether the debugger's program ended: it may have released the target, or be about to run it again.
@@ -118,7 +118,7 @@ class DebugSession:
         self.current.anchored = anchored_of(capture)
         self.captures.append(self.current)
         self.is_alone = False
-        joined = self.joined.records if self.joined is not None else []
+        joined = set(self.joined.records) if self.joined is not None else ()
         others = [record for record in self.captures if record not in joined]
         for record in others[:-KEPT]:
             self.captures.remove(record)
@@ -134,7 +134,7 @@ class DebugSession:
         :param follows_untouched: Whether the debugger changed nothing from the halt before until the core ran on.
         """
         record.unseen, record.follows_untouched = unseen, follows_untouched
-        self.joined = self.joined or JoinedCaptures(self._meter)
+        self.joined = self.joined or JoinedCaptures(self._meter, self._histories, self.debugger)
         self.joined.add(record, self._history_limit)
 
     @property
@@ -186,7 +186,7 @@ class DebugSession:
             begin = self._anchors.take_begin()
             capture = connection.drain(images, "capture %d" % (self._taken + 1), task.advance)
         self._undrained, self._unseen = False, unseen
-        place, why = self.debugger.location(), " (%s)" % self._halted_by if self._halted_by else ""
+        place, why = self.debugger.location(), " (%s)" % self.halted_by if self.halted_by else ""
         return self._add_anchored(connection, capture, ("halt in " + place if place else "halt") + why, begin)
 
     def _add_anchored(
@@ -238,7 +238,7 @@ class DebugSession:
         record = self.look()
         if self.is_alone or self.joined is None or self.joined.records[-1:] != [record]:
             return self.decode(record, trace_id)
-        return self.joined.decoded(self._histories, self._history_limit, trace_id)
+        return self.joined.decoded(self._history_limit, trace_id)
 
     @property
     def walks(self) -> List[Walk]:
@@ -316,7 +316,7 @@ class DebugSession:
         :param halted_by: Such as ``"breakpoint 1"``; empty where it is not known.
         :returns: Lines to print.
         """
-        self._halted_by = halted_by
+        self.halted_by = halted_by
         connection = self.connection
         if connection is None or not connection.is_tracing:
             return

@@ -6,6 +6,7 @@ from typing import List
 
 import pytest
 
+from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.joined import DEFAULT_LIMIT, JoinedCaptures, history_limit
 from gdb_etm.session.progress import Meter
@@ -16,7 +17,7 @@ MIB, BESIDE = 1 << 20, 64 << 10
 
 def kept(limit: str, size: int, halts: int) -> List[int]:
     """Return the number of captures that are kept after each halt."""
-    joined = JoinedCaptures(Meter())
+    joined = JoinedCaptures(Meter(), lambda record, trace_id: {}, OfflineDebugger())
     counts = []
     for number in range(1, halts + 1):
         capture = one_source()._replace(buffer=bytes(size))

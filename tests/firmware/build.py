@@ -26,6 +26,7 @@ PROGRAMS: Dict[str, List[str]] = {
     "branches": ["-O1"],
     "fpu": ["-O1", "-mfloat-abi=hard", "-mfpu=%s"],
     "ticks": ["-O1"],
+    "rounds": ["-O1"],
     "steps": ["-O2"],
     "faults": ["-O1"],
     "dropped": _DROPPED,

@@ -1,0 +1,265 @@
+"""Recordings that are longer than the trace buffer: piece by piece.
+
+The core runs until the buffer is nearly full, is halted, the buffer is read, and the core runs on.  What halts it in
+time is the cycle counter of a Cortex-M's DWT, to the cycle; else the computer's clock.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Callable, NamedTuple, Optional
+
+from gdb_etm.capture import BufferEnd
+from gdb_etm.coresight.cycle_halt import CycleHalt
+from gdb_etm.coresight.topology import TracePath
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.registers.cortex_m import DFSR
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.debugger import Ran
+from gdb_etm.session.pace import Pace
+from gdb_etm.session.session import DebugSession
+from gdb_etm.traceunit.session import TraceSession
+from gdb_etm.views.recorded import Recorded
+from gdb_etm.views.text import plural
+
+# Seconds and cycles of the first piece: a buffer is hardly full by then.
+_FIRST_SECONDS = 0.001
+_CYCLES_PER_BYTE = 0.5
+# Of the last piece, at least.
+_LEAST_CYCLES = 64
+# CYCCNT counts so far.
+_WRAP = 1 << 32
+_RAN = " ran since the halt before"
+# Halts that end a recording, whatever else halted the core at the same time.
+_ENDING = DFSR.encode(BKPT=1, VCATCH=1)
+_REASONS = {DFSR.encode(BKPT=1): "a breakpoint", DFSR.encode(VCATCH=1): "a vector catch"}
+_INTERRUPTED = "interrupted"
+_SIGNAL = "Program received signal "
+
+
+class RecordRequest(NamedTuple):
+    """What to record, and until when."""
+
+    # Cycles that the core runs on average for each piece, of which the buffer holds the last; None: nothing is lost.
+    sample: Optional[int] = None
+    # Until so many seconds have passed, or so many instructions were seen.
+    seconds: Optional[float] = None
+    instructions: Optional[int] = None
+
+
+class PieceRecorder:
+    """Records pieces until something ends it.
+
+    :param session: Where they become captures.
+    :param request: What is wanted.
+    """
+
+    def __init__(self, session: DebugSession, request: RecordRequest) -> None:
+        self._session = session
+        self._request = request
+        self._begin = time.monotonic()
+        self._pieces = self._wrapped = self._instructions = self._size = self._cycles = 0
+        self._running = 0.0
+        # CYCCNT and the time at the beginning of a piece; what of the limits it has used.
+        self._since = 0
+        self._resumed = self._begin
+        self._last_seen = self._last_milliseconds = 0
+        self._text = self._untimed = ""
+        self._halt: Optional[CycleHalt] = None
+        self._path: Optional[TracePath] = None
+        self._pace = Pace(1.0, 0)
+        # What gives what the debugger printed.
+        self._printed: Callable[[], str] = lambda: ""
+
+    def record(self) -> Recorded:
+        """Record.
+
+        :raises EtmError: It cannot begin, or the target does not answer.
+        """
+        session = self._session
+        trace = _checked(session)
+        self._path = trace.path
+        halt = CycleHalt(trace.path.dwt) if trace.path.dwt is not None else None
+        self._untimed = "this core has no DWT that halts it" if halt is None else halt.take() or ""
+        self._halt = None if self._untimed else halt
+        if self._request.sample is not None and self._halt is None:
+            raise CommandError("--sample: %s; --stitch runs by this computer's clock then" % self._untimed)
+        self._pace = self._new_pace(trace.sink.size)
+        connection = session.connected()
+        connection.measure = self._measured
+        try:
+            with session.debugger.kept_quiet() as printed:
+                self._printed = printed
+                end = self._run_with_progress()
+        except KeyboardInterrupt:
+            end = _INTERRUPTED
+        finally:
+            connection.measure = lambda: ""
+            if halt is not None:
+                halt.release()
+        return self._recorded(end)
+
+    def _new_pace(self, size: int) -> Pace:
+        return Pace(_FIRST_SECONDS if self._halt is None else size * _CYCLES_PER_BYTE, size)
+
+    def _run_with_progress(self) -> str:
+        request = self._request
+        if request.instructions is not None:
+            with self._session.meter.task("recording", request.instructions) as task:
+                return self._run_on(lambda: task.advance(self._last_seen))
+        if request.seconds is not None:
+            with self._session.meter.task("recording", round(1000 * request.seconds)) as task:
+                return self._run_on(lambda: task.advance(self._last_milliseconds))
+        return self._run_on(lambda: None)
+
+    def _run_on(self, advance: Callable[[], None]) -> str:
+        end = ""
+        while not end:
+            end = self._next()
+            advance()
+        return end
+
+    def _next(self) -> str:
+        # Take one piece; give why it was the last.
+        session, halt, before = self._session, self._halt, self._session.current
+        left = self._left()
+        seconds = left
+        self._since = 0
+        if halt is None:
+            seconds = self._pace.next if left is None else min(self._pace.next, left)
+        else:
+            self._since = halt.arm(self._cycles_wanted())
+        self._resumed = time.monotonic()
+        ran = run_once(session, seconds)
+        self._running += ran.seconds
+        self._text = self._printed() or self._text
+        was_read = not session.is_undrained or session.settings.get("drain") == "lazy"
+        record = session.look()
+        if record is before:
+            raise CommandError("the trace of the last piece could not be read")
+        count = 0 if halt is None else halt.count()
+        cycles = None if halt is None else (count - self._since) % _WRAP
+        self._take(record, cycles, ran)
+        end = self._end(ran, count) if was_read else _INTERRUPTED
+        if end:
+            self._text = self._told("etm: " + session.summary(record), self._is_other_halt(ran, count))
+        return end
+
+    def _told(self, summary: str, is_other: bool) -> str:
+        # The last piece's summary says little of the whole, and our own halt is no news.
+        lines = [line for line in self._text.splitlines() if line != summary]
+        if not is_other:
+            lines = [line for line in lines if line and not line.startswith(_SIGNAL)]
+        return "\n".join(lines)
+
+    def _measured(self) -> str:
+        if self._halt is None:
+            return "at most %.3g s" % (time.monotonic() - self._resumed) + _RAN
+        return plural((self._halt.count() - self._since) % _WRAP, "cycle") + _RAN
+
+    def _cycles_wanted(self) -> int:
+        request = self._request
+        if request.sample is not None:
+            # As long as it may be for anything that happens at random: so no habit of the program is missed.
+            return round(random.expovariate(1 / max(request.sample, 1)))
+        if request.instructions is None:
+            return round(self._pace.next)
+        # An instruction takes about a cycle.
+        return round(min(self._pace.next, max(request.instructions - self._instructions, _LEAST_CYCLES)))
+
+    def _take(self, record: CaptureRecord, cycles: Optional[int], ran: Ran) -> None:
+        size, is_wrapped = len(record.capture.buffer), record.capture.end is BufferEnd.WRAPPED
+        record.is_piece = True
+        try:
+            seen = len(self._session.decode(record).history)
+        except EtmError:
+            seen = 0
+        self._last_seen, self._last_milliseconds = seen, round(1000 * (time.monotonic() - self._resumed))
+        self._pieces += 1
+        self._wrapped += is_wrapped
+        self._instructions += seen
+        self._size += size
+        self._cycles += cycles or 0
+        self._pace.observe(ran.seconds if cycles is None else cycles, size, is_wrapped)
+
+    def _end(self, ran: Ran, count: int) -> str:
+        wanted, left = self._request.instructions, self._left()
+        if self._is_other_halt(ran, count):
+            is_ours = self._halt is None or self._halt.is_ours
+            other = "the core halted" if is_ours else "a watchpoint"
+            return self._session.halted_by or _REASONS.get(self._status() & _ENDING, other)
+        if left is not None and left <= 0:
+            return "%g s have passed" % (self._request.seconds or 0)
+        if wanted is not None and self._instructions >= wanted:
+            return "at least %s were seen" % plural(wanted, "instruction")
+        return ""
+
+    def _is_other_halt(self, ran: Ran, count: int) -> bool:
+        # Whether something else than the end of the piece has halted the core.
+        if not ran.is_itself:
+            return False
+        if self._session.halted_by not in ("", "SIGTRAP") or self._halt is None:
+            return True
+        if self._status() & _ENDING:
+            return True
+        if not self._halt.is_ours:
+            # A watchpoint took the comparator; it is what has halted the core.
+            return True
+        return not self._halt.is_over(count)
+
+    def _status(self) -> int:
+        # DFSR; 0 where it is not reached, or was cleared since.
+        scs = self._path.scs if self._path is not None else None
+        return 0 if scs is None else scs.port.read32(scs.address + DFSR.offset)
+
+    def _left(self) -> Optional[float]:
+        # Seconds.
+        wanted = self._request.seconds
+        return None if wanted is None else max(wanted - (time.monotonic() - self._begin), 0.0)
+
+    def _recorded(self, end: str) -> Recorded:
+        return Recorded(
+            self._pieces,
+            self._wrapped,
+            self._instructions,
+            self._size,
+            None if self._halt is None else self._cycles,
+            time.monotonic() - self._begin,
+            self._running,
+            end,
+            self._untimed,
+            self._text,
+        )
+
+
+def _checked(session: DebugSession) -> TraceSession:
+    # The trace hardware, when it traces, and the core is halted with an empty buffer.
+    connection = session.connected()
+    trace = connection.session()
+    if not connection.has_core:
+        raise CommandError("the core is not reached by this connection, which cannot halt it")
+    if not connection.is_tracing:
+        raise CommandError('tracing is off. Try "etm start" first')
+    if session.debugger.is_running():
+        raise CommandError("the target runs; halt it first (Ctrl-C)")
+    if connection.in_the_past:
+        raise CommandError("GDB looks at the past; go to its end first")
+    if session.is_undrained:
+        session.drain()
+    return trace
+
+
+def run_once(session: DebugSession, seconds: Optional[float]) -> Ran:
+    """Run the core until it halts; its trace becomes a capture.
+
+    :param seconds: How long at most; None: without end.
+    """
+    debugger = session.debugger
+    if debugger.notes_halts:
+        return debugger.run_once(seconds)
+    session.on_resume()
+    ran = debugger.run_once(seconds)
+    for _ in session.on_halt():
+        pass
+    return ran
