@@ -142,6 +142,14 @@ A9_CCR = {
     "Counters": 2,
     "AddrPairs": 4,
 }
+DWT_CTRL = {
+    "NUMCOMP": 4,
+    "NOTRCPKT": 1,
+    "NOEXTTRIG": 0,
+    "NOCYCCNT": 1,
+    "NOPRFCNT": 0,
+    "CYCCNTENA": 1,
+}
 A15_CCER = {
     "Timestamp64": 1,
     "TimestampBinary": 1,
@@ -170,7 +178,7 @@ A15_CCER = {
         (ptm.ETMCCR, 0x8D294004, A9_CCR),  # DDI 0401, table 2.4
         (ptm.ETMCCER, 0x34C01AC2, A15_CCER),
         (etmv3_id.ETMOSLSR, 0xA, {"Model1": 1, "nTT": 0, "Locked": 1, "Model0": 0}),
-        (dwt.DWT_CTRL, 0x40000000, {"NUMCOMP": 4}),
+        (dwt.DWT_CTRL, 0x4A000001, DWT_CTRL),  # DDI 0403E, C1.8.7
         (etmv4_id.TRCIDR0, 0x280006E1, M33_IDR0),
         (etmv4_id.TRCIDR1, 0x4100F421, {"DESIGNER": 0x41, "TRCARCHMAJ": 4, "TRCARCHMIN": 2, "REVISION": 1}),
         (etmv4_id.TRCIDR2, 0x00000488, A53_IDR2),
