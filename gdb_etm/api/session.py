@@ -30,7 +30,6 @@ from gdb_etm.session import session as commands
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.disconnecting import disconnect
 from gdb_etm.session.events import EventSettings
-from gdb_etm.session.pieces import PieceRecorder, RecordRequest
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
 from gdb_etm.session.request import TraceRequest
@@ -315,6 +314,8 @@ class Session:
         :returns: How much was recorded, and what it cost.
         :raises EtmError: Not connected, tracing is off, or the target does not answer.
         """
+        from gdb_etm.session.pieces import PieceRecorder, RecordRequest
+
         return PieceRecorder(self._session, RecordRequest(sample, seconds, instructions)).record()
 
     def run_to(self, location: Location, seconds: Optional[float] = None) -> Stop:

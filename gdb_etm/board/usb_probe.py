@@ -51,14 +51,14 @@ class UsbBoardProbe(CMSISDAPProbe):
         :raises ProbeError: an option is wrong, or the ELF file cannot be loaded.
         """
         options = self.session.options
-        self.etm_usb.powered = power_up(self.unique_id, self.__name, options.get)
+        self.etm_usb.etm_powered = power_up(self.unique_id, self.__name, options.get)
         super().open()
 
     def close(self) -> None:
         """Take the power away."""
         super().close()
         self.etm_usb.close()
-        board, self.etm_usb.powered = self.etm_usb.powered, None
+        board, self.etm_usb.etm_powered = self.etm_usb.etm_powered, None
         if board is not None:
             board.close()
 
@@ -79,9 +79,9 @@ class UsbInterface(Interface):
         self.__firmware: Optional[Firmware] = None
         self.__responses: Deque[bytes] = deque()
         # Packets sent to the probe so far.
-        self.packets = 0
+        self.etm_packets = 0
         # The board, while it has power.
-        self.powered: Optional[AnyBoard] = None
+        self.etm_powered: Optional[AnyBoard] = None
 
     @property
     def is_bulk(self) -> bool:
@@ -89,7 +89,7 @@ class UsbInterface(Interface):
         return self.__is_bulk
 
     @property
-    def firmware(self) -> Firmware:
+    def etm_firmware(self) -> Firmware:
         """What runs on the probe.
 
         :raises ProbeError: It is not open.
@@ -100,8 +100,8 @@ class UsbInterface(Interface):
 
     def open(self) -> None:
         """Start the firmware."""
-        assert self.powered is not None
-        self.__firmware = Firmware(self.powered.dp, self.powered.reset, self.packet_size)
+        assert self.etm_powered is not None
+        self.__firmware = Firmware(self.etm_powered.dp, self.etm_powered.reset, self.packet_size)
 
     def close(self) -> None:
         """Stop the firmware; what was not fetched is gone."""
@@ -115,9 +115,9 @@ class UsbInterface(Interface):
         """
         if len(self.__responses) >= PACKET_COUNT:
             raise exceptions.ProbeError("%d packets were sent and not fetched" % len(self.__responses))
-        self.packets += 1
+        self.etm_packets += 1
         try:
-            response = self.firmware.respond(bytes(data))
+            response = self.etm_firmware.respond(bytes(data))
         except ValueError as error:
             raise exceptions.ProbeError(str(error)) from error
         # A HID report has its full size always.

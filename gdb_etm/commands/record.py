@@ -8,7 +8,6 @@ from typing import Iterator
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag
 from gdb_etm.errors import CommandError
-from gdb_etm.session.pieces import PieceRecorder, RecordRequest
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.recorded import recorded_lines
 
@@ -43,6 +42,9 @@ INSTRUCTIONS = Argument("--instructions", _many, "end when so many instructions 
 
 def run_record(session: DebugSession, values: Values) -> Iterator[str]:
     """Record, and say what it cost."""
+    # With pages of registers, which take a while to import.
+    from gdb_etm.session.pieces import PieceRecorder, RecordRequest
+
     if values.get(STITCH) and values.get(SAMPLE) is not None:
         raise CommandError("--stitch and --sample: one of them")
     request = RecordRequest(values.get(SAMPLE), values.get(FOR), values.get(INSTRUCTIONS))

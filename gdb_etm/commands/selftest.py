@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from gdb_etm.bundle.collect import kept_finding
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.doctor import BUNDLE, REPLACE, WITH_PROGRAM, bundle_lines, check_bundle_options
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
-from gdb_etm.session.doctor import Doctor
 from gdb_etm.session.numbers import count
 from gdb_etm.session.selftesting import look_closer, selftest
 from gdb_etm.session.session import DebugSession
@@ -45,6 +43,10 @@ def _failed(found: List[StepFinding]) -> List[int]:
 def _doctor(session: DebugSession) -> Iterator[str]:
     connection = session.connected()
     if connection.trace is None:
+        # With pages of registers, which take a while to import.
+        from gdb_etm.bundle.collect import kept_finding
+        from gdb_etm.session.doctor import Doctor
+
         yield from verdict_lines(map(kept_finding, Doctor(session, connection).findings()))
         return
     wrong = look_closer(connection)

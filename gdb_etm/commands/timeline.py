@@ -31,9 +31,9 @@ VARIABLE = Argument(
 def run_timeline(session: DebugSession, values: Values) -> Iterator[str]:
     """Write a timeline."""
     file = values.get(EXPORT) or ""
-    _, name = format_of(file, TIMELINE_FORMATS)
     unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
     decoded = session.shown(values.get(TRACE_ID))
+    _, name = format_of(file, TIMELINE_FORMATS)
     timeline = timeline_of(session.debugger, decoded, unit)
     clock = clock_of(decoded, unit)
     wanted = values.all(VARIABLE)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Protocol, Tuple
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.coresight.borrowed import Borrowed, Restoration
-from gdb_etm.coresight.steps import Step
-from gdb_etm.registers.page import Page
+
+if TYPE_CHECKING:
+    # At run time they bring pages of registers, which take a while to import.
+    from gdb_etm.coresight.borrowed import Borrowed, Restoration
+    from gdb_etm.coresight.steps import Step
+    from gdb_etm.registers.page import Page
 
 # Called while a buffer is read: with the bytes read since the last call, and with how many there are to read.
 Progress = Callable[[int, int], None]

@@ -86,14 +86,14 @@ def test_draining_takes_few_packets_beyond_its_words(kind: str) -> None:
     with opened("m33-" + kind) as session:
         connection, _ = traced(session)
         port, address = session.port(0), 0xE0043010
-        before = usb(session).packets
+        before = usb(session).etm_packets
         words = port.read_fifo(address, 1024)
-        spent = usb(session).packets - before
+        spent = usb(session).etm_packets - before
         assert len(words) == 1024
         assert spent <= 1.15 * -(-1024 // WORDS[kind]), spent
-        before = usb(session).packets
+        before = usb(session).etm_packets
         assert len(port.read_block(RAM, 1024)) == 1024
-        assert usb(session).packets - before <= 1.15 * -(-1024 // WORDS[kind])
+        assert usb(session).etm_packets - before <= 1.15 * -(-1024 // WORDS[kind])
         connection.release()
 
 
@@ -103,16 +103,16 @@ def test_the_state_at_a_halt_takes_few_packets(kind: str) -> None:
     with opened("m33-" + kind) as session:
         _, core = traced(session)
         special = SpecialRegisters(session.port(0))
-        before = usb(session).packets
+        before = usb(session).etm_packets
         assert len(core.read_core_registers_raw(REGISTERS)) == len(REGISTERS)
         found = special.missing(("msp", "psp", "control", "primask", "basepri", "faultmask"))
         assert set(found) == {"msplim", "psplim"}
         assert special.fault_status()["hfsr"] == 0x40000000
-        assert usb(session).packets - before <= 20
+        assert usb(session).etm_packets - before <= 20
         # One access a register, and one for all that frames it.
-        before = usb(session).packets
+        before = usb(session).etm_packets
         assert len(special.missing(())) == 8
-        assert usb(session).packets - before <= 12
+        assert usb(session).etm_packets - before <= 12
 
 
 def test_blocks_over_the_border_where_addresses_wrap() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
+from gdb_etm.session.connecting import BOARDS
 from tests.gdb_session import ROOT, SCRIPT, SECONDS, run_gdb
 from tests.shared import capture_folder
 
@@ -52,8 +53,8 @@ def test_completion_of_commands() -> None:
 @pytest.mark.parametrize(
     "line, expected",
     [
-        ("etm connect bo", ["etm connect board:" + name for name in ("a9", "m33", "m4", "m7")]),
-        ("etm connect board:m3", ["etm connect board:m33"]),
+        ("etm connect bo", ["etm connect " + name for name in sorted(BOARDS)]),
+        ("etm connect board:m7", ["etm connect board:m7"]),
         ("etm connect --mo", ["etm connect --mode"]),
         ("etm connect --mode pre", ["etm connect --mode pre-reset"]),
         ("etm load %s" % SCRIPT, ["etm load %s" % SCRIPT]),
@@ -158,7 +159,10 @@ _NEED_NOTHING = (
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in _NEED_NOTHING])
 def test_without_target_or_capture_each_command_says_so_in_a_line(name: str) -> None:
     command = next(one for one in COMMANDS if one.name == name)
-    words = ["etm", name] + ["main" for argument in command.arguments if argument.required]
+    words = ["etm", name]
+    for argument in command.arguments:
+        if argument.required:
+            words += [argument.name, "main"] if argument.is_option else ["main"]
     (line,) = run_gdb([" ".join(words)]).splitlines()
     assert "not connected" in line and '"etm connect"' in line
 
@@ -180,11 +184,11 @@ def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
     )
     assert output.splitlines() == [
         '"etm bogus" is no command. Try "help etm".',
-        '"nowhere" is none of: board:m33, board:m7, board:m4, board:a9, HOST:PORT, target',
+        '"nowhere" is none of: %s, HOST:PORT, target' % ", ".join(BOARDS),
         "--elf: no file %s/no.elf" % tmp_path,
         'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
         "%s/snapshot.ini: no such file" % tmp_path,
-        "DIR is missing. Usage: etm load DIR [--elf FILE...] [--buffer NAME]",
+        "a snapshot's folder, or --mtb with a file or ADDRESS,SIZE",
         "no closing quotation in: 'x",
         "no capture 3; at hand: none",
         "alive",
