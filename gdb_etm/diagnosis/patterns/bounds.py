@@ -60,7 +60,11 @@ class Bounds:
             # Compilers reach an object by its distance from one near by.
             if len(registers) == 1 and not root.trail:
                 continue
-            home = self._local_of(root) if root.is_stack else self._block(root) or self._indexed(root, len(registers))
+            home = (
+                self._local_of(root)
+                if root.is_stack
+                else self._block(root) or self._indexed(root, self._varying(registers))
+            )
             if home is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"
                 kind = SuspicionKind.OVERRUN if verb == "writes" else SuspicionKind.OVERREAD
@@ -159,7 +163,7 @@ class Bounds:
         block = self._block(root)
         if block is not None:
             return self._outside_block(node, accessed, block)
-        home = self._indexed(root, len(node.maker.address))
+        home = self._indexed(root, self._varying(node.maker.address))
         if home is None or home.start <= accessed.address < home.end:
             return None
         if home == self._object(root.address) and not self._stays(number, home):
@@ -183,6 +187,10 @@ class Bounds:
         areas = self._scene.names.containers(root.address)
         arrays = [one for one in areas if one.is_array and one.start == root.address]
         return arrays[0] if arrays and registers > 1 else areas[0] if areas else None
+
+    def _varying(self, registers: Sequence[RegisterPlace]) -> int:
+        # A constant is no index: Armv6-M has the distance of a far member in a register.
+        return sum(self._scene.maker(one).kind is not MakerKind.CONSTANT for one in registers)
 
     def _object(self, address: int) -> Optional[Area]:
         areas = self._scene.names.containers(address)
