@@ -297,8 +297,8 @@ def _parser(typed: str) -> argparse.ArgumentParser:
         return parser
     for name in _LISTINGS:
         _add_listing(commands, name)
-    for name, about in (("coverage", "say what was seen to run"), ("profile", "say what the functions cost")):
-        commands.add_parser(name, add_help=False, help=about + "; of one snapshot or many, merged")
+    commands.add_parser("coverage", add_help=False, help="say what was seen to run; snapshots of one program add up")
+    commands.add_parser("profile", add_help=False, help="say what the functions cost; snapshots of one program add up")
     for name, (_, _, about) in _PROGRAMS.items():
         commands.add_parser(name, add_help=False, help=about)
     about = "print a page of the guide, or the list of its pages"
@@ -377,8 +377,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in _PROGRAMS:
         module, name, _ = _PROGRAMS[words[0]]
-        run: Callable[[Sequence[str]], int] = getattr(import_module(module), name)
-        return run(words[1:])
+        return int(getattr(import_module(module), name)(words[1:]))
     arguments = _arguments(words)
     try:
         _print(_lines(arguments))

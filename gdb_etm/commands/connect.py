@@ -15,7 +15,7 @@ from gdb_etm.session.session import DebugSession
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33, m7, m4, a9, m0, m23 or a chip (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own)",
+    "board:m33, m7, m4, a9, m0, m23 or a chip (simulated) | HOST:PORT of gdb-etm serve | target",
     choices=(*BOARDS, OWN),
 )
 ELF = path("--elf", "ELF file with the program; the simulated board starts with it", "FILE", many=True)

@@ -322,7 +322,7 @@ def test_a_control_port_that_is_taken(by_hand: ByHand) -> None:
 @pytest.mark.parametrize(
     "arguments, why",
     [
-        (server_arguments(probe="board:m0"), 'no debug probe "board:m0"; connected: .*board:m33'),
+        (server_arguments(probe="board:m1"), 'no debug probe "board:m1"; connected: .*board:m33'),
         (server_arguments(probe="cmsisdap:12345"), 'no debug probe "cmsisdap:12345"'),
         (server_arguments(probe="nonsense:1"), "unknown debug probe type"),
         (server_arguments(), "no debug probe is connected; .*board:m33"),
