@@ -4,44 +4,22 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
-from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, BusDevice
+from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE
 from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dap import BusMemory, WaitResponse
-from gdb_etm.board.domain import Running
+from gdb_etm.board.domain import Clocked
 
 # Bytes of trace that are lost while a clock changes.
 _LOST = 40
 
 
-class Hanging:
+class Hanging(Clocked):
     """A component that never ends an access while its clock stands still.
 
-    :param device: The component.
-    :param clock: Its clock.
+    Each access raises WaitResponse then.
     """
 
-    def __init__(self, device: BusDevice, clock: Running) -> None:
-        self.base, self.size = device.base, device.size
-        self._device = device
-        self._clock = clock
-
-    def read32(self, offset: int) -> int:
-        """Read a register.
-
-        :raises WaitResponse: the clock is off.
-        """
-        self._check()
-        return self._device.read32(offset)
-
-    def write32(self, offset: int, value: int) -> None:
-        """Write a register.
-
-        :raises WaitResponse: the clock is off.
-        """
-        self._check()
-        self._device.write32(offset, value)
-
-    def _check(self) -> None:
+    def _check(self, offset: int) -> None:
         if not self._clock.runs:
             raise WaitResponse()
 
