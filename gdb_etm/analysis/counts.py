@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Counter as CounterOf
-from typing import Iterable, NamedTuple
+from typing import NamedTuple
 
 from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory
@@ -63,14 +63,6 @@ class ExecutionCounts:
         self.executed.update(other.executed)
         self.taken.update(other.taken)
         self.not_taken.update(other.not_taken)
-
-
-def count(histories: Iterable[ExecutionHistory]) -> ExecutionCounts:
-    """Count what some histories of the same program hold."""
-    counts = ExecutionCounts()
-    for history in histories:
-        counts.add(history)
-    return counts
 
 
 def is_conditional_branch(blocks: Blocks, start: int, address: int, isa: Isa) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import AbstractSet, Callable
 from typing import Counter as CounterOf
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.analysis.activity import Activity, ActivityReader, Measure
 from gdb_etm.history.calls import CallHistory
@@ -202,11 +202,3 @@ class CallProfile:
     def _add_site(self, site: CallSite, calls: int, inclusive: int) -> None:
         known = self.sites.get(site, SiteCost(0, 0))
         self.sites[site] = SiteCost(known.calls + calls, known.inclusive + inclusive)
-
-
-def merged(profiles: Iterable[CallProfile], unit: str) -> CallProfile:
-    """Add up profiles of the same program, which count the same."""
-    whole = CallProfile(unit)
-    for profile in profiles:
-        whole.merge(profile)
-    return whole

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import List, NamedTuple, Tuple
+from typing import Iterable, List, NamedTuple, Tuple
 
+from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.store import ExecutionHistory
@@ -41,3 +42,11 @@ def ran(program: str) -> Ran:
     sources = ProgramSources([path])
     calls = call_history(history, sources.function_at, Exits(history.program))
     return Ran(path, tuple(items), history, calls, sources)
+
+
+def count(histories: Iterable[ExecutionHistory]) -> ExecutionCounts:
+    """Count what some histories of the same program hold."""
+    counts = ExecutionCounts()
+    for history in histories:
+        counts.add(history)
+    return counts

@@ -14,8 +14,8 @@ from typing import Dict, Tuple
 import capstone
 import pytest
 
-from gdb_etm.analysis.counts import ExecutionCounts, count
-from tests.analysis.programs import PROGRAMS, Ran, ran
+from gdb_etm.analysis.counts import ExecutionCounts
+from tests.analysis.programs import PROGRAMS, Ran, count, ran
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -13,7 +13,7 @@ from typing import Dict, List, Optional
 import capstone
 import pytest
 
-from gdb_etm.analysis.profile import CallProfile, merged
+from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.history.frames import Function
 from tests.analysis.programs import PROGRAMS, Ran, ran
 from tests.history.executed import Returned, Taken
@@ -128,7 +128,9 @@ def test_callers_come_with_their_callees_once_in_a_recursion() -> None:
 
 def test_profiles_add_up() -> None:
     profile = _profile(ran("interrupts"))
-    twice = merged([profile, profile], "instructions")
+    twice = CallProfile("instructions")
+    twice.merge(profile)
+    twice.merge(profile)
     assert twice.total == 2 * profile.total
     assert {one.function: one.calls for one in twice.functions()} == {
         one.function: 2 * one.calls for one in profile.functions()

@@ -19,12 +19,11 @@ from typing import Any, Dict, List
 
 import pytest
 
-from gdb_etm.analysis.counts import count
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.errors import CommandError
 from gdb_etm.exports.encode import pprof_messages, write
 from gdb_etm.exports.formats import ProfileExport, export_coverage, export_profile
-from tests.analysis.programs import FOLDER, Ran, ran
+from tests.analysis.programs import FOLDER, Ran, count, ran
 
 
 def _needs(command: str) -> pytest.MarkDecorator:
