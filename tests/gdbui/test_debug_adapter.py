@@ -62,7 +62,8 @@ def check_pause(client: AdapterClient) -> None:
     client.type("set can-use-hw-watchpoints 0")
     reasons = []
     while "pause" not in reasons and len(reasons) < 10:
-        assert client.go("stepBack", granularity="instruction")["reason"] == "step"
+        back = client.go("stepBack", granularity="instruction")
+        assert back["reason"] == "step", (back, reasons, place(client), client.output()[-600:])
         client.type("watch *(int *) 0x20040000")  # nothing writes there
         client.request("reverseContinue", threadId=1)
         # A quick machine may be at the history's beginning before it hears of the pause.
