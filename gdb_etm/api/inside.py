@@ -15,9 +15,9 @@ def is_inside() -> bool:
 
 def commands_session() -> DebugSession:
     """Give the session of GDB's ``etm`` commands, and register them if necessary."""
-    from gdb_etm.gdbui.start import start
+    from gdb_etm.gdbui.start import session
 
-    return start()
+    return session()
 
 
 def gdb_runner() -> Runner:

@@ -1,6 +1,7 @@
 """The commands, declared as data and free of GDB.
 
-- ``declare.py``: what a command, an argument and a setting are; ``parse.py``: words to values.
+- ``declare.py``: what a command, an argument and a setting are; ``parse.py``: words to values;
+  ``catalogue.py``: names and help as GDB has them before one is used.
 - ``registry.py``: all commands, their abbreviations and settings; ``guide.py``: the page of each; ``overview.py``:
   plain ``etm``.
 - One file a command, or a few that belong together: ``connect.py``, ``trace.py``, ``captures.py``, ``history.py``,

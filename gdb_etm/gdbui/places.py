@@ -204,26 +204,16 @@ class GdbPlaces:
         return Inlined(key, function.print_name, call, key not in before or key.entry == address)
 
 
-class CallsFunction(gdb.Function):
-    """Count the calls of a function in the history: $_etm_calls("NAME")."""
+def count_calls(session: DebugSession, name: str) -> int:
+    """Count the calls of a function in the history.
 
-    def __init__(self, session: DebugSession) -> None:
-        super().__init__("_etm_calls")
-        self.__session = session
-
-    def invoke(self, name: gdb.Value) -> int:
-        """Count."""
-        wanted = name.string()
-        try:
-            calls = self.__session.shown().calls(self.__session.debugger.function_at)
-        except EtmError as error:
-            raise gdb.GdbError(str(error))
-        except KeyboardInterrupt as stop:
-            raise gdb.GdbError(("Quit %s" % stop).rstrip())
-        found = 0
-        for one in calls.activations():
-            found += one.frame.function is not None and one.frame.function.name == wanted and one.entered in _CALLS
-        return found
+    :raises EtmError: There is no history.
+    """
+    calls = session.shown().calls(session.debugger.function_at)
+    found = 0
+    for one in calls.activations():
+        found += one.frame.function is not None and one.frame.function.name == name and one.entered in _CALLS
+    return found
 
 
 def publish(session: DebugSession) -> None:

@@ -7,14 +7,16 @@ at address 0 here, which is none: stepping goes on, and GDB looks no farther.
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
 
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
 from gdb_etm.errors import ImageError
-from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.program.cfi import CallFrames, load_frames
+
+if TYPE_CHECKING:
+    from gdb_etm.program.cfi import CallFrames
+    from gdb_etm.session.debugger import Debugger
 
 _NEEDED = ("sp", "msp", "psp")
 # From there on LR holds no address, but EXC_RETURN, which describes the frame that an exception pushed.
@@ -30,10 +32,10 @@ class _FrameId(NamedTuple):
 class UnknownStack(Unwinder):
     """Takes the frames that GDB's own unwinders would fail on.
 
-    :param debugger: Finds functions.
+    :param debugger: Gives what finds functions.
     """
 
-    def __init__(self, debugger: GdbDebugger) -> None:
+    def __init__(self, debugger: Callable[[], Debugger]) -> None:
         super().__init__("etm")
         self.__debugger = debugger
         self.__frames: Tuple[List[str], Optional[CallFrames]] = ([], None)
@@ -45,7 +47,7 @@ class UnknownStack(Unwinder):
         pc = _value(pending, "pc")
         if pc is None or pc < _NOWHERE and self.__has_row(pc):
             return None
-        function = self.__debugger.function_at(pc)
+        function = self.__debugger().function_at(pc)
         start = gdb.Value(pc if function is None else function.start)
         info = pending.create_unwind_info(_FrameId(gdb.Value(0), start))
         # GDB goes no farther than to a caller at address 0; without any it would refuse to step.
@@ -53,7 +55,9 @@ class UnknownStack(Unwinder):
         return info
 
     def __has_row(self, address: int) -> bool:
-        files = self.__debugger.program_files()
+        from gdb_etm.program.cfi import load_frames
+
+        files = self.__debugger().program_files()
         if files != self.__frames[0]:
             try:
                 self.__frames = files, load_frames(files)
@@ -86,6 +90,6 @@ def _int(value: gdb.Value) -> Optional[int]:
         return None
 
 
-def register(debugger: GdbDebugger) -> None:
+def register(debugger: Callable[[], Debugger]) -> None:
     """Register the unwinder before GDB's own."""
     register_unwinder(None, UnknownStack(debugger), replace=True)

@@ -20,27 +20,31 @@ from gdb_etm.views.history import FoldRow, InstructionRow, ListedLine
 from gdb_etm.views.styles import style_instruction
 
 _NAME = "etm"
-_LAYOUT = "tui new-layout %s %s 1 src 1 status 0 cmd 1" % (_NAME, _NAME)
 _STYLE = re.compile(r"(\x1b\[[0-9;:]*m)")
 _INTERRUPTED = 'interrupted; "refresh" draws this again'
 
 
-def register(session: DebugSession) -> None:
-    """Make the window and the layout, where GDB has a TUI."""
-    if not hasattr(gdb, "register_window_type"):
-        return
-    windows: List[HistoryWindow] = []
-    gdb.register_window_type(_NAME, partial(HistoryWindow, session, windows))
-    try:
-        gdb.execute(_LAYOUT, False, True)
-    except gdb.error:
-        return  # this GDB was built without TUI
-    gdb.events.before_prompt.connect(partial(guarded(lambda _: _draw(windows), lambda: None), None))
+class HistoryWindows:
+    """All windows of the kind; each is drawn anew at GDB's prompt.
 
+    :param session: Whose history they show.
+    """
 
-def _draw(windows: List[HistoryWindow]) -> None:
-    for window in windows:
-        window.render()
+    def __init__(self, session: DebugSession) -> None:
+        self._session = session
+        self._windows: List[HistoryWindow] = []
+        gdb.events.before_prompt.connect(partial(guarded(self._draw, lambda: None), None))
+
+    def make(self, window: Any) -> HistoryWindow:
+        """Make one.
+
+        :param window: GDB's side of it.
+        """
+        return HistoryWindow(self._session, self._windows, window)
+
+    def _draw(self, _: object) -> None:
+        for window in self._windows:
+            window.render()
 
 
 class HistoryWindow:

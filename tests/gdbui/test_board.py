@@ -224,7 +224,7 @@ def test_code_that_is_not_the_targets_is_marked(tmp_path: Path) -> None:
 
 _INTERRUPT = """python
 import sys, gdb_etm.gdbui.start as start
-session = start._session
+session = start.session()
 def interrupt_after(steps):
     left = [steps]
     def tracer(frame, event, argument):

@@ -24,7 +24,7 @@ FIRST, LAST = 4, 0x1F8
 
 _OURS = """python
 import json, gdb_etm.gdbui.start as start
-debugger, places = start._session.debugger, start._session.places
+debugger, places = start.session().debugger, start.session().places
 def row(address):
     function, line, inlined = debugger.function_at(address), places.line_at(address), places.inlined_at(address)
     shown = debugger.line_at(address)
@@ -38,7 +38,7 @@ end
 )
 _ASKED = """python
 import json, gdb_etm.gdbui.start as start
-debugger, asked, looked = start._session.debugger, [], []
+debugger, asked, looked = start.session().debugger, [], []
 execute, block_for_pc = gdb.execute, gdb.block_for_pc
 gdb.block_for_pc = lambda address: looked.append(address) or block_for_pc(address)
 gdb.execute = lambda command, *more: asked.append(command) or execute(command, *more)
@@ -108,7 +108,7 @@ def test_locations_of_dropped_functions_have_no_code(tmp_path: Path) -> None:
     path = elf("dropped")
     source = (Path(path).parent / "dropped.c").read_text().splitlines()
     line = next(number for number, text in enumerate(source, 1) if "value ^= sum >> i" in text)
-    code = "python import gdb_etm.gdbui.start as s; p = s._session.places; "
+    code = "python import gdb_etm.gdbui.start as s; p = s.session().places; "
     places = ["Reset_Handler", "thrice", "sized", "HardFault_Handler", "PendSV_Handler"]
     output = run_gdb(
         [

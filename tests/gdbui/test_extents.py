@@ -20,7 +20,7 @@ from tests.gdb_session import run_gdb
 from tests.gdb_texts import gdb_version
 
 _PRINT = (
-    "python import json, gdb_etm.gdbui.start as s; p = s._session.places; "
+    "python import json, gdb_etm.gdbui.start as s; p = s.session().places; "
     "print('@' + json.dumps([[text, p.code(text), [] if '-' in text else p.entries(text)] for text in %r]))"
 )
 Found = Dict[str, Tuple[List[List[int]], List[int]]]
@@ -150,7 +150,7 @@ def test_what_cannot_be_parsed_does_not_crash_gdb(text: str) -> None:
 @pytest.mark.parametrize("text", [", leaf", "if 1", "task 1", "thread 1", "-probe x", "-force-condition"])
 def test_what_is_no_location_does_not_crash_gdb(text: str) -> None:
     """GDB 13 ends by assertions in linespec.c."""
-    script = "python from gdb_etm.gdbui.start import _session as s; s.places.code(%r)" % text
+    script = "python from gdb_etm.gdbui.start import session; session().places.code(%r)" % text
     output = run_gdb(["file %s" % elf("steps"), script, "echo alive"])
     assert '"%s" is no location' % text in output and output.endswith("\nalive"), output
 

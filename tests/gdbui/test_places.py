@@ -13,7 +13,7 @@ from tests.gdb_texts import gdb_version
 from tests.history.dwarf import DwarfPlaces
 
 _PRINT = (
-    "python import json, gdb_etm.gdbui.start as s; p = s._session.places; "
+    "python import json, gdb_etm.gdbui.start as s; p = s.session().places; "
     "row = lambda a: [a, p.line_at(a) and list(p.line_at(a)[1:5]), "
     "[[i.name, i.call and i.call[1], i.begins_here] for i in p.inlined_at(a)]]; "
     "print('@' + json.dumps([row(a) for a in range(%d, %d, 2)]))"
@@ -40,7 +40,7 @@ def test_gdb_and_dwarf_agree(name: str) -> None:
 
 
 def test_locations_and_arguments() -> None:
-    code = "python import gdb_etm.gdbui.start as s; p = s._session.places; "
+    code = "python import gdb_etm.gdbui.start as s; p = s.session().places; "
     output = run_gdb(
         [
             "file %s" % elf("steps"),
