@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import List, Optional, Sequence
 
 import pytest
 
@@ -66,3 +66,17 @@ def run_gdb(
         check=False,
     )
     return done.stdout
+
+
+def run_each(commands: Sequence[str], before: Sequence[str] = (), cwd: Optional[Path] = None) -> List[str]:
+    """Run GDB commands in one GDB; return what each wrote.
+
+    :param before: Commands before them, whose output is left out.
+    :param cwd: GDB's working directory; the checkout when None.
+    """
+    marked = [line for command in commands for line in ("echo >>>\\n", command)]
+    output = run_gdb([*before, *marked, "echo >>>\\n"], cwd)
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    written = output.split(">>>\n")[1:-1]
+    assert len(written) == len(commands), output
+    return written

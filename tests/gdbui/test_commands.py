@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gdb_etm.commands.declare import Command
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.session.connecting import BOARDS
-from tests.gdb_session import ROOT, SCRIPT, SECONDS, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, SECONDS, run_each, run_gdb
 from tests.shared import capture_folder
 
 NAMES = [command.name for command in COMMANDS]
@@ -50,28 +51,26 @@ def test_completion_of_commands() -> None:
 
 
 @pytest.mark.every_gdb
-@pytest.mark.parametrize(
-    "line, expected",
-    [
-        ("etm connect bo", ["etm connect " + name for name in sorted(BOARDS)]),
-        ("etm connect board:m7", ["etm connect board:m7"]),
-        ("etm connect --mo", ["etm connect --mode"]),
-        ("etm connect --mode pre", ["etm connect --mode pre-reset"]),
-        ("etm load %s" % SCRIPT, ["etm load %s" % SCRIPT]),
-        ("etm load %s/.c" % SCRIPT.parents[1], ["etm load %s/.ci/run" % SCRIPT.parents[1]]),
-        ("etm load x --elf %s" % SCRIPT, ["etm load x --elf %s" % SCRIPT]),
-        ("etm history /", ["etm history /%s" % letter for letter in "dfmrst"]),
-        ("etm functions /ci", ["etm functions /cil", "etm functions /cin"]),
-        ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
-        ("show etm h", ["show etm history-limit", "show etm history-size"]),
-        ("set etm context i", ["set etm context id"]),
-        ("etm set cy", ["etm set cycle-count"]),
-        ("etm set context ", ["etm set context " + word for word in ("both", "id", "off", "vmid")]),
-        ("etm show st", ["etm show stall"]),
-    ],
-)
-def test_completion(line: str, expected: list) -> None:
-    assert run_gdb(["complete " + line]).splitlines() == expected
+def test_completion() -> None:
+    expected = {
+        "etm connect bo": ["etm connect " + name for name in sorted(BOARDS)],
+        "etm connect board:m7": ["etm connect board:m7"],
+        "etm connect --mo": ["etm connect --mode"],
+        "etm connect --mode pre": ["etm connect --mode pre-reset"],
+        "etm load %s" % SCRIPT: ["etm load %s" % SCRIPT],
+        "etm load %s/.c" % SCRIPT.parents[1]: ["etm load %s/.ci/run" % SCRIPT.parents[1]],
+        "etm load x --elf %s" % SCRIPT: ["etm load x --elf %s" % SCRIPT],
+        "etm history /": ["etm history /%s" % letter for letter in "dfmrst"],
+        "etm functions /ci": ["etm functions /cil", "etm functions /cin"],
+        "set etm drain ": ["set etm drain eager", "set etm drain lazy"],
+        "show etm h": ["show etm history-limit", "show etm history-size"],
+        "set etm context i": ["set etm context id"],
+        "etm set cy": ["etm set cycle-count"],
+        "etm set context ": ["etm set context " + word for word in ("both", "id", "off", "vmid")],
+        "etm show st": ["etm show stall"],
+    }
+    found = run_each(["complete " + line for line in expected])
+    assert dict(zip(expected, (output.splitlines() for output in found))) == expected
 
 
 def test_completion_in_mi() -> None:
@@ -156,15 +155,19 @@ _NEED_NOTHING = (
 )
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in _NEED_NOTHING])
-def test_without_target_or_capture_each_command_says_so_in_a_line(name: str) -> None:
-    command = next(one for one in COMMANDS if one.name == name)
-    words = ["etm", name]
+def test_without_target_or_capture_each_command_says_so_in_a_line() -> None:
+    commands = [command for command in COMMANDS if command.name not in _NEED_NOTHING]
+    for output in run_each([_with_what_it_requires(command) for command in commands]):
+        (line,) = output.splitlines()
+        assert "not connected" in line and '"etm connect"' in line
+
+
+def _with_what_it_requires(command: Command) -> str:
+    words = ["etm", command.name]
     for argument in command.arguments:
         if argument.required:
             words += [argument.name, "main"] if argument.is_option else ["main"]
-    (line,) = run_gdb([" ".join(words)]).splitlines()
-    assert "not connected" in line and '"etm connect"' in line
+    return " ".join(words)
 
 
 @pytest.mark.every_gdb

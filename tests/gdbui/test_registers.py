@@ -10,7 +10,7 @@ import pytest
 from tests.firmware.build import elf
 from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.firmware.cortex_m4.build import elf as elf_m4
-from tests.gdb_session import run_gdb
+from tests.gdb_session import run_each, run_gdb
 
 CONNECT = {
     "m33": "etm connect board:m33 --elf %s" % elf("sort"),
@@ -28,10 +28,7 @@ UNIT = {
 
 def run(board: str, commands: Sequence[str]) -> List[str]:
     """Run commands after connecting, and give what each wrote."""
-    marked = [word for command in commands for word in ("echo >>>\\n", command)]
-    output = run_gdb([CONNECT[board], *marked])
-    assert "Traceback" not in output and "Python Exception" not in output, output
-    return output.split(">>>\n")[1:]
+    return run_each(commands, [CONNECT[board]])
 
 
 @pytest.mark.parametrize("board", CONNECT)
@@ -109,48 +106,52 @@ def test_what_was_written_is_what_the_hardware_does(event: int, is_traced: bool)
     assert bool(re.search(r"^\d+ +0x", history, re.M)) == is_traced, history
 
 
-@pytest.mark.parametrize(
-    "board, command, message",
-    [
-        ("m33", "etm reg NOSUCH", 'no register NOSUCH; "etm reg" lists them'),
-        ("m33", "etm reg TRCVICTRL", "no register TRCVICTRL; is it TRCVICTLR or "),
-        ("m33", "etm reg ETB.STS", "no component ETB on the path; there are SCS, DWT, ETM, FUNNEL, ETF"),
-        ("m33", "etm reg TRCVICTLR EVEN=1", "TRCVICTLR has no field EVEN; there are EXLEVEL_NS, "),
-        ("m33", "etm reg TRCVICTLR EVENT=x", 'TRCVICTLR.EVENT: "x" is not a number'),
-        ("m33", "etm reg TRCVICTLR EVENT", '"EVENT" is no FIELD=VALUE'),
-        ("m33", "etm reg TRCVICTLR EVENT=1 event=2", "EVENT is given twice"),
-        ("m33", "etm reg TRCVICTLR=0x100", "TRCVICTLR: the bits 0x100 are reserved"),
-        ("m33", "etm reg TRCIDR* X=1", "TRCIDR*: one register at a time is written"),
-        ("m33", "etm reg TRCIDR0 RETSTACK=1", "TRCIDR0 can only be read"),
-        ("m33", "etm reg TRCACVR0", "TRCACVR0: not in this trace unit (TRCIDR4.NUMACPAIRS is 0)"),
-        ("m33", "etm reg TRCTRACEIDR TRACEDATAID=3", "TRCTRACEIDR.TRACEDATAID: not before v4.5, this unit is v4.2"),
-        ("m4", "etm reg ETMTECR2", "ETMTECR2: not in this trace unit (ETMCCR.AddrPairs is 0)"),
-        ("m4", "etm reg ETMCR Prog=0 Stall=1", "ETMCR.Prog must be cleared by itself: write the other fields first"),
-        ("a9", "etm reg ETMLAR KEY=0", "ETMLAR: the session holds the trace unit by it; "),
-        ("m33", "etm plan --data both", "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)"),
-    ],
-)
-def test_refusals_are_one_line(board: str, command: str, message: str) -> None:
-    (output,) = run(board, [command])
-    (line,) = output.split("[Inferior")[0].splitlines()
-    assert line.startswith(message)
+# By board: what is typed, and how the line begins that answers.
+REFUSALS = {
+    "m33": {
+        "etm reg NOSUCH": 'no register NOSUCH; "etm reg" lists them',
+        "etm reg TRCVICTRL": "no register TRCVICTRL; is it TRCVICTLR or ",
+        "etm reg ETB.STS": "no component ETB on the path; there are SCS, DWT, ETM, FUNNEL, ETF",
+        "etm reg TRCVICTLR EVEN=1": "TRCVICTLR has no field EVEN; there are EXLEVEL_NS, ",
+        "etm reg TRCVICTLR EVENT=x": 'TRCVICTLR.EVENT: "x" is not a number',
+        "etm reg TRCVICTLR EVENT": '"EVENT" is no FIELD=VALUE',
+        "etm reg TRCVICTLR EVENT=1 event=2": "EVENT is given twice",
+        "etm reg TRCVICTLR=0x100": "TRCVICTLR: the bits 0x100 are reserved",
+        "etm reg TRCIDR* X=1": "TRCIDR*: one register at a time is written",
+        "etm reg TRCIDR0 RETSTACK=1": "TRCIDR0 can only be read",
+        "etm reg TRCACVR0": "TRCACVR0: not in this trace unit (TRCIDR4.NUMACPAIRS is 0)",
+        "etm reg TRCTRACEIDR TRACEDATAID=3": "TRCTRACEIDR.TRACEDATAID: not before v4.5, this unit is v4.2",
+        "etm plan --data both": "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)",
+    },
+    "m4": {
+        "etm reg ETMTECR2": "ETMTECR2: not in this trace unit (ETMCCR.AddrPairs is 0)",
+        "etm reg ETMCR Prog=0 Stall=1": "ETMCR.Prog must be cleared by itself: write the other fields first",
+    },
+    "a9": {
+        "etm reg ETMLAR KEY=0": "ETMLAR: the session holds the trace unit by it; ",
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "typed, offers",
-    [
-        ("etm reg TRCVI", ["etm reg TRCVICTLR", "etm reg TRCVIPCSSCTLR"]),
-        ("etm reg trcsynC", ["etm reg trcsynCPR"]),
-        ("etm reg ETF.ST", ["etm reg ETF.STS"]),
-        ("etm reg FUNNEL.FUN", ["etm reg FUNNEL.FUNNELCONTROL"]),
-        ("etm reg TRCVICTLR TRC", ["etm reg TRCVICTLR TRCERR=", "etm reg TRCVICTLR TRCRESET="]),
-        ("etm reg TRCVICTLR TRCERR=1 TRC", ["etm reg TRCVICTLR TRCERR=1 TRCRESET="]),
-        ("etm plan --cyc", ["etm plan --cycles"]),
-    ],
-)
-def test_completion(typed: str, offers: List[str]) -> None:
-    (output,) = run("m33", ["complete " + typed])
-    assert output.split("[Inferior")[0].splitlines() == offers
+@pytest.mark.parametrize("board", REFUSALS)
+def test_refusals_are_one_line(board: str) -> None:
+    for output, message in zip(run(board, list(REFUSALS[board])), REFUSALS[board].values()):
+        (line,) = output.splitlines()
+        assert line.startswith(message)
+
+
+def test_completion() -> None:
+    expected = {
+        "etm reg TRCVI": ["etm reg TRCVICTLR", "etm reg TRCVIPCSSCTLR"],
+        "etm reg trcsynC": ["etm reg trcsynCPR"],
+        "etm reg ETF.ST": ["etm reg ETF.STS"],
+        "etm reg FUNNEL.FUN": ["etm reg FUNNEL.FUNNELCONTROL"],
+        "etm reg TRCVICTLR TRC": ["etm reg TRCVICTLR TRCERR=", "etm reg TRCVICTLR TRCRESET="],
+        "etm reg TRCVICTLR TRCERR=1 TRC": ["etm reg TRCVICTLR TRCERR=1 TRCRESET="],
+        "etm plan --cyc": ["etm plan --cycles"],
+    }
+    found = run("m33", ["complete " + typed for typed in expected])
+    assert dict(zip(expected, (output.splitlines() for output in found))) == expected
 
 
 def test_no_completion_without_a_connection() -> None:
