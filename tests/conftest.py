@@ -9,7 +9,7 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from tests import gdb_marker, gdb_session
+from tests import gdb_marker, gdb_session, sweeps
 from tests.access.processes import ByHand, serve_by_hand, write_forever
 
 
@@ -19,6 +19,11 @@ class _NoPyocd:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name == "pyocd":
             pytest.skip("pyOCD needs Python 3.9 or newer", allow_module_level=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take which part of the sweeps runs."""
+    parser.addoption(sweeps.OPTION, default="1/1", help="of tests marked sweep every third case, from the second: 2/3")
 
 
 def pytest_configure() -> None:
@@ -33,10 +38,11 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
-    """Mark what drives GDB, before markers choose."""
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    """Mark what drives GDB, before markers choose; leave the sweeps' other parts out."""
     for item in items:
         gdb_marker.mark(item)
+    config.hook.pytest_deselected(items=sweeps.choose(items, config.getoption(sweeps.OPTION)))
 
 
 @pytest.hookimpl(hookwrapper=True)

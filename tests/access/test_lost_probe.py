@@ -266,6 +266,7 @@ def test_a_probe_that_does_not_return_is_lost_and_the_process_ends(forever: Path
     assert not is_running(pid)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("transfers", [1, 40, 150])
 def test_a_probe_that_does_not_return_while_it_is_opened(forever: Path, transfers: int) -> None:
     with pytest.raises(ConnectError, match="the debug probe is lost: board:m33 has not answered for 4 s"):

@@ -57,6 +57,7 @@ def test_path_does_not_depend_on_the_slices(name: str, core: str) -> None:
     assert path(name, varied(), core).stream == path(name, always(100_000), core).stream
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_single_steps_take_the_same_path(name: str) -> None:
     recorder = Recorder()

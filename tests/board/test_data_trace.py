@@ -49,6 +49,7 @@ def run(program: str, folder: Path, configuration: int, size: int = 1 << 20, **o
     return result, truth_of(lines)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("configuration", [BOTH, FULL], ids=["both", "full"])
 def test_every_transfer_is_the_truths(program: str, configuration: int, tmp_path: Path) -> None:
@@ -137,6 +138,7 @@ _UNUSED.update({offset: 0 for offset in (*range(0x100, 0x180, 4), *range(0x208, 
 _EITHER, _STORES = 3, 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["sort", "tasks"])
 @pytest.mark.parametrize(
     "kind, control, wanted",

@@ -125,6 +125,7 @@ def assert_ranges(found: List[Union[ListedRange, Event]], real: List[Event]) -> 
     assert at == len(real)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", CORES)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("configuration", [PLAIN, STACKED, FULL], ids=["plain", "stacked", "full"])
@@ -134,6 +135,7 @@ def test_executed_is_decoded(program: str, configuration: int, board: str, tmp_p
     assert told(result.capture) == result.truth
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", CORES)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("configuration", [PLAIN, STACKED, FULL], ids=["plain", "stacked", "full"])

@@ -60,6 +60,7 @@ def run(program: str, folder: Path, control: int, size: int = 1 << 20, **options
     return result, truth_of(result)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("control", [BOTH, FULL], ids=["both", "full"])
 def test_every_transfer_is_the_truths(program: str, control: int, tmp_path: Path) -> None:
@@ -150,6 +151,7 @@ def test_an_overflow_with_data(tmp_path: Path) -> None:
     assert found[-after:] == real[-after:]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["sort", "tables", "tasks", "transfers"])
 def test_opencsd_agrees_on_the_instruction_side(program: str, tmp_path: Path) -> None:
     """OpenCSD gets the stream without data packets."""

@@ -79,6 +79,7 @@ def untold(events: Sequence[Event]) -> List[Event]:
     return [(each[0], each[1], None) if isinstance(each, tuple) else each for each in events]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 @CONFIGURATIONS
 def test_executed_is_decoded(program: str, control: int, tmp_path: Path) -> None:

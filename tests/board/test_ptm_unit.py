@@ -101,6 +101,7 @@ def told(capture: RawCapture) -> List[Event]:
 TOLD_ALIKE = [program for program in PROGRAMS if program != "worlds"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_executed_is_decoded(program: str, configuration: str, tmp_path: Path) -> None:

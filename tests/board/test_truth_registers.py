@@ -82,6 +82,7 @@ class Stepper(witness.Recorder):
         self.found.append((line, now))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["sort", "interrupts", "tasks", "branches", "fpu", "ticks", "faults", "transfers"])
 @pytest.mark.parametrize("name, built", [("m33", elf), ("m4", cortex_m4.elf), ("m7", elf)], ids=["m33", "m4", "m7"])
 def test_registers_are_those_of_a_core_that_steps(name: str, built: object, program: str, tmp_path: Path) -> None:
@@ -152,6 +153,7 @@ def test_a_cortex_a9_too(program: str, tmp_path: Path) -> None:
             assert {name: told[count - 1][name] for name in registers} == registers, count
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m4", "m7"])
 def test_a_return_goes_on_with_the_floating_point_context(board: str, tmp_path: Path) -> None:
     program, truth = recovery.elf("floats-Os"), tmp_path / "truth"

@@ -42,6 +42,7 @@ def run(program: str, level: str, board: str) -> Outcome:
     return outcome(program, level, board, BUILT)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program, level, board, kind", NAMED)
 def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kind: str) -> None:
     judged = judge(run(program, level, board))

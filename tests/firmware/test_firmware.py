@@ -89,6 +89,7 @@ def test_built_file_is_what_the_source_says(name: str, tmp_path: Path) -> None:
         assert loaded(out) == loaded(built)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_files_built_for_a_cortex_m4_are_what_the_sources_say(name: str, tmp_path: Path) -> None:
     if compiler() is None:

@@ -81,6 +81,7 @@ def write(address: int, value: int) -> str:
     return "monitor write32 0x%08x 0x%x" % (address, value)
 
 
+@pytest.mark.sweep
 @chips
 def test_nothing_is_wrong_while_tracing_and_the_plain_verdict_before(chip: Chip) -> None:
     before, _, after, _, again, stopped = run(
@@ -96,6 +97,7 @@ def test_nothing_is_wrong_while_tracing_and_the_plain_verdict_before(chip: Chip)
     assert stopped.startswith("disconnected")
 
 
+@pytest.mark.sweep
 @chips
 def test_debug_power_and_trcena(chip: Chip) -> None:
     _, _, dem, _, power, fixed, ran = run(
@@ -112,6 +114,7 @@ def test_debug_power_and_trcena(chip: Chip) -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_trace_clock(chip: Chip) -> None:
     clock = 0xE0044004
@@ -129,6 +132,7 @@ def test_trace_clock(chip: Chip) -> None:
     assert not bad(back)
 
 
+@pytest.mark.sweep
 @chips
 def test_power_of_the_unit(chip: Chip) -> None:
     _, _, off, fixed, ran = run(
@@ -141,6 +145,7 @@ def test_power_of_the_unit(chip: Chip) -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_os_lock(chip: Chip) -> None:
     _, _, locked, fixed, ran, end = run(
@@ -152,6 +157,7 @@ def test_os_lock(chip: Chip) -> None:
     assert end.startswith("disconnected")
 
 
+@pytest.mark.sweep
 @chips
 def test_authentication(chip: Chip) -> None:
     verdict, fixed = run(chip, ["etm doctor", FIX], "no-authentication")
@@ -169,6 +175,7 @@ def test_software_lock() -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_claim(chip: Chip) -> None:
     _, _, taken, again, _, free, ran = run(
@@ -190,6 +197,7 @@ def test_claim(chip: Chip) -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_funnel_and_buffer(chip: Chip) -> None:
     _, _, _, found, fixed, ran, end = run(
@@ -224,6 +232,7 @@ def test_buffer_mode() -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_flush_that_does_not_end(chip: Chip) -> None:
     _, halt, found, fixed, _, ran = run(
@@ -235,6 +244,7 @@ def test_flush_that_does_not_end(chip: Chip) -> None:
     assert_traces(ran)
 
 
+@pytest.mark.sweep
 @chips
 def test_another_source_eats_the_buffer(chip: Chip) -> None:
     _, _, found, _, _, ran, after = run(
@@ -257,6 +267,7 @@ def test_another_source_eats_the_buffer(chip: Chip) -> None:
     assert not bad(after)
 
 
+@pytest.mark.sweep
 @chips
 def test_unit_switched_off_and_programmed_by_somebody_else(chip: Chip) -> None:
     enable, off = (0xE0041000, 0xC10) if chip is M4 else (0xE0041004, 0)
@@ -300,12 +311,14 @@ def test_start_point_that_never_ran() -> None:
     assert bad(found)["filter"].endswith("the start/stop block is off (SSSTATUS): its start point never ran")
 
 
+@pytest.mark.sweep
 @chips
 def test_start_point_that_ran(chip: Chip) -> None:
     *_, waits, _, ran = run(chip, ["etm filter start dispatch", "etm start", "etm doctor", "continue", "etm doctor"])
     assert "tracing waits for its start point\n" in waits and "the start/stop block is on: a start point ran" in ran
 
 
+@pytest.mark.sweep
 @chips
 def test_core_asleep_is_seen_while_it_runs(chip: Chip) -> None:
     wfi = ["set *(unsigned *)0x20060000 = 0xe7fdbf30", "set $pc = 0x20060000"]

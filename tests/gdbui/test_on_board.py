@@ -222,6 +222,7 @@ def _begun(t: Truth) -> List[bool]:
     return result
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_marks_are_where_the_truth_has_them(name: str, tmp_path: Path) -> None:
     commands, expected = CASES[name]
@@ -280,6 +281,7 @@ def _ever(flags: Sequence[bool]) -> List[bool]:
     return latched(flags, [False] * len(flags))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", VIEWS)
 def test_history_is_the_truth_cut_by_events(name: str, tmp_path: Path) -> None:
     commands, view = VIEWS[name]
@@ -292,6 +294,7 @@ def test_history_is_the_truth_cut_by_events(name: str, tmp_path: Path) -> None:
 _SETTINGS = ("cycle-count 16", "timestamps on", "branch-broadcast on", "return-stack off", "stall 9")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(6))
 def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None:
     """Random filters and events combine; other settings do not interfere."""
@@ -325,6 +328,7 @@ def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None
     assert history(output) == kept and "this unit has" not in output, commands + rules
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board, percent, resources", [("m33", 25, "full"), ("m33", 0, "own"), ("m7", 60, "own")])
 def test_trigger_stops_the_buffer(board: str, percent: int, resources: str, tmp_path: Path) -> None:
     """The history ends before the halt, some bytes after the trigger.
@@ -412,6 +416,7 @@ def transfers(folder: Path, count: int) -> List[List[Tuple[str, int, int]]]:
     return result
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("words", ["data-include length", "data-exclude length", "data-include 0x20000004-0x20000007"])
 def test_loads_and_stores_that_filters_leave(words: str, tmp_path: Path) -> None:
     """Those of the truth at a variable, or outside the stack.

@@ -82,6 +82,7 @@ def test_registers_at_positions_are_the_boards(board: str, level: str, tmp_path:
     assert int(found[-1][0], 16) == registers["sp"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("level", ["O0", "Os"])
 def test_variables_are_those_that_a_live_gdb_shows(level: str) -> None:
     program = elf("algorithms-" + level)

@@ -49,6 +49,7 @@ def agree(cursor: Cursor, stop: MoveEnd, expected: Optional[Place], backward: bo
         assert (stop.position.number, stop.position.hidden) == (expected.at + 1, expected.hidden)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("version", [13, 15, 16, 18])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_stops_are_those_of_gdbs_rules(name: str, version: int) -> None:

@@ -47,6 +47,7 @@ def test_every_address_of_a_variable_is_in_nested_containers(path: Path) -> None
         assert (found[0].start, found[0].size) == (symbol.start, symbol.size)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "path", [path for path in FILES if path.parent.name in ("field", "recovery")], ids=lambda path: str(path.stem)
 )

@@ -26,6 +26,7 @@ def test_nothing_is_impossible_undamaged(name: str) -> None:
     assert bool(check_whole(name, length)) is (name not in NOTHING_TOLD)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [*REAL, *WALKS])
 def test_damage_makes_nothing_impossible(name: str) -> None:
     told = [check(Case(name, seed, frames)) for seed in range(CASES) for frames in (False, seed % 4 == 0)]

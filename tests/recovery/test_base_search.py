@@ -218,6 +218,7 @@ def program(chance: random.Random) -> str:
     return "\n".join(lines + [" movs r6, #0", " movs r3, #0"])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(150))
 def test_nothing_is_wrong(seed: int) -> None:
     chance = random.Random(seed)

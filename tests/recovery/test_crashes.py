@@ -81,6 +81,7 @@ def looked_at(crash: Crash, folder: Path) -> Tuple[Halt, Comparison]:
     return halt, found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("way", EVERYWHERE)
 def test_the_past_is_known_however_it_crashed(way: str, board: str, tmp_path: Path) -> None:
@@ -110,6 +111,7 @@ def test_what_ran_before_a_lockup_of_armv7m_is_not_traced(tmp_path: Path) -> Non
     assert found.percent(Tier.ASSUMED) > 20
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("crash", OTHERS, ids=lambda crash: "-".join(map(str, crash)))
 def test_and_in_which_state_it_did(crash: Crash, tmp_path: Path) -> None:
     halt, found = looked_at(crash, tmp_path)

@@ -40,6 +40,7 @@ def recovered(program: str, folder: Path) -> Tuple[Score, Tuple[str, ...]]:
     return found, tuple(one.text for one in recovery.findings if one.tier is Tier.EXACT)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_nothing_is_wrong(program: str, folder: Path) -> None:
     found, findings = recovered(program, folder)

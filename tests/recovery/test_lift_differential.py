@@ -32,6 +32,7 @@ def test_t16_in_an_it_block(core: Core) -> None:
     assert tally.compared > 0.9 * len(codes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("core, chosen", CASES, ids=["%s-%s" % (core.model, chosen.name) for core, chosen in CASES])
 def test_a_class(core: Core, chosen: Class) -> None:
     codes = encodings.codes(core, chosen, chosen.value, SAMPLES)

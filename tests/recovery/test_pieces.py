@@ -49,6 +49,7 @@ def score_of(found: Run, size: int, window: int) -> Score:
     return score(found, Uses(found), found.start(size), recovery_of(found, size, window))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", CHOSEN)
 def test_nothing_is_wrong_in_older_pieces(program: str, folder: Path) -> None:
     found = score_of(run_of(program, folder), ALL, PIECE)

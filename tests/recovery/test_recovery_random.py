@@ -76,6 +76,7 @@ def ran(seed: int) -> Ran:
     return run(program(chance), small, seed=seed)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(40))
 def test_no_value_is_wrong(seed: int) -> None:
     found = ran(seed)

@@ -56,6 +56,7 @@ def score_of(program: str, folder: Path) -> Score:
     return recovered(run_of(program, folder), WINDOW)[0]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_nothing_exact_is_wrong(program: str, folder: Path) -> None:
     found = score_of(program, folder)
@@ -68,6 +69,7 @@ def test_nothing_assumed_is_wrong_where_the_convention_is_kept(program: str, fol
     assert not [one for one in score_of(program, folder).wrong if one.tier is Tier.ASSUMED]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["%s-%s" % (name, LEVELS[at % 3]) for at, name in enumerate(DEEP)])
 def test_nor_where_it_halts_deep_in_calls_or_in_a_handler(program: str, folder: Path) -> None:
     board = board_of(program)
@@ -98,6 +100,7 @@ def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
     assert mean(scores, what, tier) >= FLOORS[what, tier]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one.startswith(KEEPING)])
 def test_from_when_the_run_began_only_inputs_stay_unknown(program: str, folder: Path) -> None:
     run = run_of(program, folder)
@@ -146,6 +149,7 @@ def contradictions(run: Run, first: int, facts: List[Fact]) -> List[str]:
     return [one.text for one in recovery.findings]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_register_with_its_true_value_contradicts_nothing(program: str, folder: Path) -> None:
     run = run_of(program, folder)

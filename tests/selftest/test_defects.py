@@ -14,6 +14,7 @@ from tests.selftest.harness import board_at_hand
 from tests.selftest.planted import DEFECTS, Defect
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda one: "%s: %s" % (one.board, one.name))
 def test_planted_defect(defect: Defect) -> None:
     """The first step that fails shows the defect, and says why."""

@@ -224,6 +224,7 @@ def test_another_debugger_has_it() -> None:
         unit_on(registers).attach()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_anywhere(late: bool) -> None:
     """Interrupted before or after any access, the unit is restored."""

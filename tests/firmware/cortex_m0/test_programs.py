@@ -15,6 +15,7 @@ from tests.firmware.test_firmware import loaded, version
 from tests.recovery.inputs import Inputs
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_it_ends_well(program: str) -> None:
     machine = Machine(BoardOptions("m0", elf(program)))

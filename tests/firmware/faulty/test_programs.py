@@ -35,6 +35,7 @@ def compiler_and_library() -> None:
         pytest.skip(reason)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program, level, board", FAST)
 def test_it_stops_where_it_should_with_its_culprit_in_the_history(
     program: str, level: str, board: str, tmp_path: Path

@@ -15,6 +15,7 @@ from tests.firmware.test_firmware import loaded, version
 from tests.recovery.inputs import Inputs
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_it_ends_well_after_more_than_two_long_windows(program: str) -> None:
     machine = Machine(BoardOptions(board_of(program), elf(program)))
@@ -28,6 +29,7 @@ def test_it_ends_well_after_more_than_two_long_windows(program: str) -> None:
     assert machine.clock.now() > 100_000
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_built_file_is_what_the_source_says(program: str, tmp_path: Path) -> None:
     if compiler() is None:

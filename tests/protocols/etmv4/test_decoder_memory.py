@@ -111,6 +111,7 @@ def test_a_large_capture_decodes_the_same_without_memory() -> None:
         assert case.elements(decoder, case.decode(decoder)) == plain
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("exceptions", [0, 0.02, 0.2])
 def test_walks_decode_the_same_without_memory(seed: int, exceptions: float) -> None:

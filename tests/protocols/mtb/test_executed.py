@@ -31,6 +31,7 @@ UART = 0x40004000
 _AUTOSTOP, _AUTOHALT = 1, 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [SMALLEST, 1024, LARGEST])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_executed_is_decoded(name: str, size: int) -> None:
