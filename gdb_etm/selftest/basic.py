@@ -9,14 +9,14 @@ from typing import Iterator, List, Tuple
 
 from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.protocols.elements import ExceptionReturn
-from gdb_etm.registers import dwt, etb, etmv3, etmv4, tmc
+from gdb_etm.registers import dwt, etb, etmv3, etmv4, mtb, tmc
 from gdb_etm.registers.etmv3_comparators import ETMACVR
 from gdb_etm.registers.etmv4_comparators import TRCACVR
 from gdb_etm.selftest.compare import check_gaps, check_whole
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
-from gdb_etm.selftest.program import DONE, START
 from gdb_etm.selftest.rig import Rig, TracedRun
 from gdb_etm.traceunit.dwt_match import DwtComparators, comparators_of
+from gdb_etm.traceunit.mtb.capabilities import MtbCapabilities
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.unit import TraceUnit
 from gdb_etm.views.text import plural
@@ -39,7 +39,7 @@ def ram(rig: Rig) -> str:
 def core(rig: Rig) -> str:
     """Step through the program, without trace."""
     wanted = rig.layout.path()
-    rig.enter(START, 1)
+    rig.enter("start", 1)
     pc = rig.core.pc
     for number, address in enumerate(wanted, 1):
         if pc != address:
@@ -48,7 +48,7 @@ def core(rig: Rig) -> str:
                 % (number, rig.layout.name(pc), rig.layout.name(address), rig.stopped_at(pc))
             )
         pc = rig.core.step()
-    if pc != rig.layout.at(DONE):
+    if pc != rig.layout.at("done"):
         raise StepFailure("after %d steps the core is at %s" % (len(wanted), rig.layout.name(pc)))
     rig.execute(_PASSES)
     return "%s, step by step; then %d passes at once, and the right checksum" % (
@@ -59,7 +59,7 @@ def core(rig: Rig) -> str:
 
 def unit_registers(rig: Rig) -> str:
     """Write patterns to registers whose widths are known."""
-    rig.trace.program(TraceOptions())
+    rig.program(TraceOptions())
     unit = rig.trace.unit
     port, base = unit.registers.port, unit.registers.base
     rows = list(_registers(unit))
@@ -70,7 +70,7 @@ def unit_registers(rig: Rig) -> str:
         for register in [dwt.DWT_COMP[n] for n in free]:
             address = place.address + register.offset
             _try_patterns(rig, register.name, address, 0xFFFFFFFC, port.read32(address))
-    rig.trace.program(TraceOptions())
+    rig.program(TraceOptions())
     return "%s and %s of the DWT keep four patterns; the plan's read back as written" % (
         plural(len(rows), "register"),
         plural(len(free), "comparator"),
@@ -79,8 +79,11 @@ def unit_registers(rig: Rig) -> str:
 
 def dwt_comparators(rig: Rig) -> DwtComparators:
     """Find free comparators of the DWT that drive the unit's inputs."""
+    capabilities = rig.trace.unit.capabilities
+    if isinstance(capabilities, MtbCapabilities):
+        return comparators_of(rig.watchpoints.probe(), capabilities.inputs)
     name = "TRCIDR4.NUMPC" if rig.trace.unit.protocol == "etmv4" else "ETMCCER.WatchInputs"
-    return comparators_of(rig.watchpoints.probe(), rig.trace.unit.capabilities.field(name))
+    return comparators_of(rig.watchpoints.probe(), capabilities.field(name))
 
 
 def _try_patterns(rig: Rig, name: str, address: int, mask: int, before: int) -> None:
@@ -101,6 +104,13 @@ def _try_patterns(rig: Rig, name: str, address: int, mask: int, before: int) -> 
 def _registers(unit: TraceUnit) -> Iterator[Tuple[str, int, int]]:
     # Those whose widths the architecture or an identification field says: name, offset, mask.
     field = unit.capabilities.field
+    if unit.protocol == "mtb":
+        # Bits of an address, as far as the RAM reaches, and sizes up to 512 KiB.
+        reach = _reach(unit)
+        yield mtb.POSITION.name, mtb.POSITION.offset, reach
+        yield mtb.FLOW.name, mtb.FLOW.offset, reach
+        yield mtb.MASTER.name, mtb.MASTER.offset, mtb.MASTER.encode(MASK=15)
+        return
     if unit.protocol == "etmv4":
         yield etmv4.TRCTRACEIDR.name, etmv4.TRCTRACEIDR.offset, 0x7F
         if field("TRCIDR0.TRCCCI"):
@@ -125,8 +135,20 @@ def _registers(unit: TraceUnit) -> Iterator[Tuple[str, int, int]]:
             yield etmv3.ETMCNTVR[n].name, etmv3.ETMCNTVR[n].offset, 0xFFFF
 
 
+def _reach(unit: TraceUnit) -> int:
+    # The pointer's bits that count: from that of a packet up to the highest that keeps a 1.
+    registers, pointer = unit.registers, mtb.POSITION.fields["POINTER"].mask
+    before = registers.read(mtb.POSITION)
+    registers.write(mtb.POSITION, pointer)
+    found = registers.read(mtb.POSITION)
+    registers.write(mtb.POSITION, before)
+    return ((1 << found.bit_length()) - 1) & pointer
+
+
 def buffer_memory(rig: Rig) -> str:
     """Write and read the first and last words of the buffer."""
+    if rig.is_mtb:
+        return _buffer_in_ram(rig)
     sink = rig.trace.sink
     registers, page = sink.registers, sink.page
     is_tmc = rig.trace.path.sink.kind is not ComponentKind.ETB
@@ -163,6 +185,26 @@ def buffer_memory(rig: Rig) -> str:
     return "its first and last words keep patterns; RWP and RRP count and wrap at %d bytes" % sink.size
 
 
+def _buffer_in_ram(rig: Rig) -> str:
+    # Of a Micro Trace Buffer: what the debugger writes is RAM, and the pointer is not at it before it traces.
+    rig.program(plain(rig))
+    rig.trace.resume()
+    rig.trace.stop()
+    sink, port = rig.trace.sink, rig.core.port
+    place = rig.buffer
+    for address in (place.address, place.address + place.size - 16):
+        for n, pattern in enumerate(PATTERNS):
+            port.write32(address + 4 * n, pattern ^ address)
+        found = port.read_block(address, len(PATTERNS))
+        for n, (one, pattern) in enumerate(zip(found, PATTERNS)):
+            if one != pattern ^ address:
+                words = "RAM at 0x%08x was written 0x%08x and reads 0x%08x"
+                raise StepFailure(words % (address + 4 * n, pattern ^ address, one))
+    if sink.status().filled:
+        raise StepFailure("MTB_POSITION is at byte %d of an empty buffer" % sink.status().filled)
+    return "its first and last words at %s keep patterns; MTB_POSITION is at its begin" % (place,)
+
+
 def _pointer(rig: Rig, name: str, wanted: int) -> None:
     register = rig.trace.sink.page.by_name[name]
     found = rig.trace.sink.registers.read(register)
@@ -173,15 +215,16 @@ def _pointer(rig: Rig, name: str, wanted: int) -> None:
 def instructions(rig: Rig) -> str:
     """Trace the program, everything that runs, with no option."""
     run = rig.run(plain(rig))
-    _check_short(run)
+    _check_short(rig, run)
     check_whole(run.executed, rig.layout.path(), rig.layout)
-    more = rig.run(plain(rig), 1 + _PASSES)
-    check_whole(more.executed, rig.layout.path(1 + _PASSES), rig.layout)
-    rig.pass_bytes = max((more.size - run.size) / _PASSES, 1.0)
-    return "%s as the core ran them, in %d bytes with ID 0x%02x" % (
+    passes = rig.passes(_PASSES)
+    more = rig.run(plain(rig), 1 + passes)
+    check_whole(more.executed, rig.layout.path(1 + passes), rig.layout)
+    rig.pass_bytes = max((more.size - run.size) / passes, 1.0)
+    return "%s as the core ran them, in %d bytes%s" % (
         plural(len(run.decoded()), "instruction"),
         run.size,
-        run.options.trace_id,
+        "" if rig.is_mtb else " with ID 0x%02x" % run.options.trace_id,
     )
 
 
@@ -190,13 +233,13 @@ def plain(rig: Rig) -> TraceOptions:
     return TraceOptions(return_stack=False if rig.trace.unit.protocol != "etmv3" else None)
 
 
-def _check_short(run: TracedRun) -> None:
+def _check_short(rig: Rig, run: TracedRun) -> None:
     run.decoded()
     if run.sink.wrapped:
-        raise StepFailure("STS.Full is 1 after %d bytes of trace: the buffer has not wrapped" % run.size)
+        raise StepFailure("%s is 1 after %d bytes of trace: the buffer has not wrapped" % (rig.full, run.size))
     size = len(run.capture.buffer)
     if size != run.sink.filled:
-        raise StepFailure("RWP says %d bytes, and %d were read" % (run.sink.filled, size))
+        raise StepFailure("%s says %d bytes, and %d were read" % (rig.pointer, run.sink.filled, size))
 
 
 def exception(rig: Rig) -> str:
@@ -219,9 +262,9 @@ def exception(rig: Rig) -> str:
     check = found.addresses[: len(wanted)]
     if check != wanted:
         raise StepFailure("the trace of an NMI says %s" % _listed(found.addresses, rig))
-    if (
-        not any(isinstance(event, ExceptionReturn) for event in run.decoded().events)
-        and rig.trace.unit.protocol == "etmv4"
+    if not any(isinstance(event, ExceptionReturn) for event in run.decoded().events) and rig.trace.unit.protocol in (
+        "etmv4",
+        "mtb",
     ):
         raise StepFailure("there is no return from the NMI in the trace")
     return "NMI after instruction %d, its handler, and the return" % at

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, List
+from typing import Iterable, Iterator, List, Optional
 
 from gdb_etm.access.port import AccessPort
+from gdb_etm.coresight.mtb import MtbBuffer
+from gdb_etm.coresight.sink import BufferPlace
 from gdb_etm.errors import CaptureError
 from gdb_etm.selftest.core import PC, HaltedCore, is_memory
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
-from gdb_etm.selftest.program import ALIGNMENT, SIZE, Layout
+from gdb_etm.selftest.program import ALIGNMENT, BASELINE, MAINLINE, SIZE, Layout
 from gdb_etm.selftest.rig import Rig
 from gdb_etm.selftest.steps import MOST_RUNS, findings
 from gdb_etm.traceunit.by_hand import ByHand
@@ -21,6 +23,8 @@ _SRAM = 0x20000000
 # What the PC reads in lockup, in Armv8-M and Armv7-M.
 _LOCKUP = (0xEFFFFFFE, 0xFFFFFFFE)
 _STACK_POINTERS = (17, 18)
+# Sizes of a Micro Trace Buffer, the best first.
+_BUFFERS = (4096, 2048, 1024)
 _TYPE_RAM = 'type "etm selftest --ram ADDRESS" with the address of RAM that holds code'
 
 
@@ -35,7 +39,9 @@ class SelfTestBench:
         self._port = port
         self._trace = trace
         self._core = HaltedCore(port)
+        self._program = MAINLINE if self._core.is_mainline else BASELINE
         self._base = _SRAM
+        self._buffer: Optional[BufferPlace] = None
 
     def check(self, places: Iterable[int] = ()) -> None:
         """Check that core and RAM can be borrowed and put back.
@@ -44,13 +50,13 @@ class SelfTestBench:
         :raises CaptureError: They cannot; nothing was changed.
         :raises AccessError: The core does not answer.
         """
-        if not self._core.is_mainline:
-            raise CaptureError("this core has not all of T32 (CPUID.ARCHITECTURE): the self test's program needs it")
         if not self._core.is_halted:
             raise CaptureError("the core runs; halt it first (Ctrl-C)")
         try:
             self._check_state()
             self._base = self._place(places)
+            if isinstance(self._trace.sink, MtbBuffer):
+                self._buffer = self._trace_place()
         finally:
             self._core.put_word_back()
 
@@ -74,7 +80,7 @@ class SelfTestBench:
         by_hand, self._trace.by_hand = self._trace.by_hand, ByHand()
         try:
             core.prepare(state)
-            yield from findings(Rig(self._trace, core, Layout(base)), most)
+            yield from findings(Rig(self._trace, core, Layout(base, self._program), self._buffer), most)
         finally:
             self._trace.by_hand = by_hand
             wrong = self._put_back(base, memory) + core.restore(state)
@@ -94,6 +100,17 @@ class SelfTestBench:
             else:
                 tried.append("0x%08x is no RAM" % base)
         raise CaptureError("no RAM is known (%s): %s" % (", ".join(dict.fromkeys(tried)), _TYPE_RAM))
+
+    def _trace_place(self) -> BufferPlace:
+        # For a Micro Trace Buffer: next to the program, below it first; what is there is put back by its driver.
+        tried = []
+        for size in _BUFFERS:
+            for address in ((self._base // size - 1) * size, -(-(self._base + SIZE) // size) * size):
+                if address >= 0 and is_memory(self._port, address, size // 4):
+                    return BufferPlace(address, size, False)
+                tried.append("0x%08x" % address)
+        words = "no RAM of %d bytes for the trace beside the program at 0x%08x (tried: %s): %s"
+        raise CaptureError(words % (_BUFFERS[-1], self._base, ", ".join(tried), _TYPE_RAM))
 
     def _put_back(self, base: int, memory: List[int]) -> List[str]:
         for n, word in enumerate(memory):

@@ -10,7 +10,6 @@ from gdb_etm.capture import BufferEnd
 from gdb_etm.selftest.basic import plain
 from gdb_etm.selftest.compare import check_begin, check_end, check_whole
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
-from gdb_etm.selftest.program import LEAF
 from gdb_etm.selftest.rig import Rig
 from gdb_etm.traceunit.actions import Rule, Trigger
 from gdb_etm.traceunit.events import Executed
@@ -41,7 +40,7 @@ def long_trace(rig: Rig) -> str:
         run = rig.run(plain(rig), passes)
         captures += 1
         if run.sink.wrapped:
-            raise StepFailure("STS.Full is 1 after about %d bytes of %d" % (run.size, rig.trace.sink.size))
+            raise StepFailure("%s is 1 after about %d bytes of %d" % (rig.full, run.size, rig.trace.sink.size))
         check_whole(run.executed, rig.layout.path(passes), rig.layout)
         compared += run.size
         instructions += len(run.decoded())
@@ -58,8 +57,8 @@ def wrap(rig: Rig) -> str:
     run = rig.run(plain(rig), passes)
     if not run.sink.wrapped or run.capture.end is not BufferEnd.WRAPPED:
         raise StepFailure(
-            "STS.Full is 0 after about %d bytes of trace in a buffer of %d"
-            % (passes * rig.pass_bytes, rig.trace.sink.size)
+            "%s is 0 after about %d bytes of trace in a buffer of %d"
+            % (rig.full, passes * rig.pass_bytes, rig.trace.sink.size)
         )
     number = check_end(run.executed, rig.layout.path(passes), rig.layout)
     share = number / len(rig.layout.path(passes))
@@ -102,7 +101,7 @@ def synchronisation(rig: Rig) -> str:
 def trigger(rig: Rig) -> str:
     """Stop the buffer some time after an instruction."""
     options: TraceOptions = replace(
-        plain(rig), rules=(Rule(Executed(rig.layout.at(LEAF)), Trigger()),), trigger_position=25
+        plain(rig), rules=(Rule(Executed(rig.layout.at("leaf")), Trigger()),), trigger_position=25
     )
     passes = _passes(rig, 1.5)
     run = rig.run(options, passes)

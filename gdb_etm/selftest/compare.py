@@ -116,6 +116,4 @@ def _check_same(addresses: Sequence[int], wanted: Sequence[int], layout: Layout,
 
 
 def _bkpt(layout: Layout) -> int:
-    from gdb_etm.selftest.program import DONE
-
-    return layout.at(DONE)
+    return layout.at("done")

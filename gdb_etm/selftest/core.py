@@ -47,7 +47,7 @@ class BorrowedState(NamedTuple):
 
 
 class HaltedCore:
-    """A Cortex-M with the Main Extension in Debug state.
+    """A Cortex-M in Debug state.
 
     :param port: The core's memory.
     :param deadline: How long a run may take.
@@ -59,7 +59,7 @@ class HaltedCore:
         # Software may have left a word there for a debugger; each access to a core register replaces it.
         self._word = self.system(cortex_m.DCRDR)
         identity = self.system(cortex_m.CPUID)
-        # Whether it runs all of T32.
+        # Whether it runs all of T32, and not what Armv6-M has of it.
         self.is_mainline = cortex_m.CPUID.get(identity, "ARCHITECTURE") == _MAINLINE
         architecture = cortex_m.DDEVARCH.get(self.system(cortex_m.DDEVARCH), "ARCHID")
         self._is_v8m = architecture == cortex_m.ARCHID_V8M
@@ -171,7 +171,9 @@ class HaltedCore:
     def _limits(self, dhcsr: int) -> Iterator[int]:
         # The stack limits, those of Secure state where the debugger may see them.
         if self._is_v8m:
-            yield from _LIMITS
+            # A Baseline has those of Secure state alone (DDI 0553, MSPLIM).
+            if self.is_mainline:
+                yield from _LIMITS
             if self.has_security and cortex_m.DHCSR.get(dhcsr, "S_SDE"):
                 yield from _SECURE_LIMITS
 

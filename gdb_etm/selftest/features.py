@@ -10,7 +10,6 @@ from gdb_etm.registers.page import Register
 from gdb_etm.selftest.basic import plain
 from gdb_etm.selftest.compare import check_end, check_whole
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
-from gdb_etm.selftest.program import OUTCOMES, TRANSFERS
 from gdb_etm.selftest.rig import Rig, TracedRun
 from gdb_etm.traceunit.options import Conditionals, DataTrace, TraceOptions
 from gdb_etm.views.text import plural
@@ -160,20 +159,21 @@ def conditions(rig: Rig) -> str:
     check_end(run.executed, rig.layout.path(passes), rig.layout)
     history = run.decoded()
     outcomes = history.outcomes(1, len(history))
-    told: Dict[int, int] = dict.fromkeys(OUTCOMES, 0)
+    known = rig.layout.program.outcomes
+    told: Dict[int, int] = dict.fromkeys(known, 0)
     for number, address in enumerate(run.executed.addresses, 1):
         offset = address - rig.layout.code
-        if offset not in OUTCOMES or not (says_failures or number in outcomes):
+        if offset not in known or not (says_failures or number in outcomes):
             continue
         told[offset] += 1
-        if outcomes.get(number, True) != OUTCOMES[offset]:
+        if outcomes.get(number, True) != known[offset]:
             raise StepFailure(
                 "the trace says that the condition of %s %s"
-                % (rig.layout.name(address), "did not hold" if OUTCOMES[offset] else "held")
+                % (rig.layout.name(address), "did not hold" if known[offset] else "held")
             )
     for offset, count in told.items():
         if not count:
-            raise StepFailure("the trace does not say whether %s ran" % rig.layout.name(rig.layout.at(offset)))
+            raise StepFailure("the trace does not say whether %s ran" % rig.layout.name(rig.layout.code + offset))
     return "%s of %d instructions, as the core had them" % (plural(sum(told.values()), "outcome"), len(told))
 
 
@@ -182,15 +182,16 @@ def data(rig: Rig, kind: DataTrace) -> str:
     passes = 2
     run = _whole(rig, TraceOptions(data=kind, return_stack=plain(rig).return_stack), passes)
     history = run.decoded()
-    seen = dict.fromkeys(TRANSFERS, 0)
+    wanted_of = rig.layout.transfers(passes)
+    seen = dict.fromkeys(wanted_of, 0)
     for number in range(1, len(history) + 1):
-        offset = history.instruction(number).address - rig.layout.code
-        if offset not in TRANSFERS:
+        at = history.instruction(number).address
+        if at not in wanted_of:
             continue
-        seen[offset] += 1
-        store, address, value = rig.layout.transfer(offset, seen[offset], passes)
+        store, address, value = wanted_of[at][seen[at]]
+        seen[at] += 1
         found = history.transfers(number)
-        name = rig.layout.name(rig.layout.at(offset))
+        name = rig.layout.name(at)
         if not found:
             raise StepFailure("no load or store of %s in the trace" % name)
         one = found[0]

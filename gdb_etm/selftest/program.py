@@ -1,88 +1,159 @@
 """The self test's program: bytes, path, and what it leaves behind.
 
-``program.s`` is its source, from which ``arm-none-eabi-as`` makes :data:`CODE`.  The path is worked out by hand from
-the listing, not by what decodes trace.
+``program.s`` is its source, from which ``arm-none-eabi-as`` makes the bytes, once for each architecture profile.  The
+paths are worked out by hand from the listings, not by what decodes trace.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-CODE = bytes.fromhex(
-    "044629a7002500f014f800f017f8022000f01df8002000f01af800f025f820496d1816a2013290473d60013c7c60ead1"
-    "5ebe05216d180139fcd1704700210cbf07356335b84204bf323509217047dfe800f002040600013502e0643500e00335"
-    "002800d00d35704710b500f003f800f005f810bd08b500f001f808bd0b35704708484ff000410160bff34f8fbff36f8f"
-    "00bf5ebeba680132ba6070475fbe00bfe803000004ed00e0"
+# First and last instruction of each stretch without a branch that is taken.
+Stretches = Tuple[Tuple[int, int], ...]
+
+
+class KnownProgram(NamedTuple):
+    """What is known of the program as one profile has it.
+
+    Places are offsets in its code.
+    """
+
+    code: bytes
+    labels: Mapping[str, int]
+    # Instructions of 4 bytes; the others have 2.
+    wide: FrozenSet[int]
+    # What a pass runs.
+    once: Stretches
+    # The outcome of the conditional instructions of IT blocks, by their offsets.
+    outcomes: Mapping[int, bool]
+
+    @property
+    def functions(self) -> Dict[str, Tuple[int, int]]:
+        """Its functions: first and last instruction."""
+        names = ("sum", "choose", "table", "outer", "middle", "leaf")
+        return {name: (self.labels[name], self.labels[name + "_end"]) for name in names}
+
+
+def _labels(text: str) -> Dict[str, int]:
+    words = text.split()
+    return {name: int(offset, 16) for name, offset in zip(words[::2], words[1::2])}
+
+
+# Armv7-M and Armv8-M with the Main Extension.
+MAINLINE = KnownProgram(
+    bytes.fromhex(
+        "044629a7002500f014f800f017f8022000f01df8002000f01af800f025f820496d1816a2013290473d60013c7c60ead1"
+        "5ebe05216d180139fcd1704700210cbf07356335b84204bf323509217047dfe800f002040600013502e0643500e00335"
+        "002800d00d35704710b500f003f800f005f810bd08b500f001f808bd0b35704708484ff000410160bff34f8fbff36f8f"
+        "00bf5ebeba680132ba6070475fbe00bfe803000004ed00e0"
+    ),
+    _labels(
+        "start 0 pass 6 load 1e store 28 last_store 2c done 30 sum 32 again 34 sum_end 3a choose 3c choose_end 4c"
+        " table 4e table_end 66 outer 68 outer_end 72 middle 74 middle_end 7a leaf 7c leaf_end 7e"
+        " interrupt 80 interrupted 92 handler 94 handler_end 9a trap 9c one_more a0 icsr a4 data a8"
+    ),
+    frozenset((0x06, 0x0A, 0x10, 0x16, 0x1A, 0x4E, 0x6A, 0x6E, 0x76, 0x82, 0x88, 0x8C)),
+    (
+        (0x06, 0x06),
+        # sum: a loop of five rounds
+        (0x32, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x3A),
+        (0x0A, 0x0A),
+        # choose
+        (0x3C, 0x4C),
+        # table: its third case
+        (0x0E, 0x10),
+        (0x4E, 0x4E),
+        (0x5E, 0x66),
+        # table: its first case
+        (0x14, 0x16),
+        (0x4E, 0x4E),
+        (0x56, 0x58),
+        (0x60, 0x62),
+        (0x66, 0x66),
+        # outer, middle, leaf
+        (0x1A, 0x1A),
+        (0x68, 0x6A),
+        (0x74, 0x76),
+        (0x7C, 0x7E),
+        (0x7A, 0x7A),
+        (0x6E, 0x6E),
+        (0x7C, 0x7E),
+        (0x72, 0x72),
+        (0x1E, 0x26),
+        (0x7C, 0x7E),
+        (0x28, 0x2E),
+    ),
+    {0x40: True, 0x42: False, 0x48: False, 0x4A: False},
 )
 
-# Offsets of its labels.
-START, PASS, DONE = 0x00, 0x06, 0x30
-SUM, AGAIN, SUM_END = 0x32, 0x34, 0x3A
-CHOOSE, CHOOSE_END = 0x3C, 0x4C
-TABLE, TABLE_END = 0x4E, 0x66
-OUTER, OUTER_END = 0x68, 0x72
-MIDDLE, MIDDLE_END = 0x74, 0x7A
-LEAF, LEAF_END = 0x7C, 0x7E
-INTERRUPT, INTERRUPTED, HANDLER, HANDLER_END, TRAP = 0x80, 0x92, 0x94, 0x9A, 0x9C
-ONE_MORE, DATA = 0xA0, 0xA8
-
-# Its functions: first and last instruction.
-FUNCTIONS: Dict[str, Tuple[int, int]] = {
-    "sum": (SUM, SUM_END),
-    "choose": (CHOOSE, CHOOSE_END),
-    "table": (TABLE, TABLE_END),
-    "outer": (OUTER, OUTER_END),
-    "middle": (MIDDLE, MIDDLE_END),
-    "leaf": (LEAF, LEAF_END),
-}
-# Instructions of 4 bytes; the others have 2.
-_WIDE = frozenset((0x06, 0x0A, 0x10, 0x16, 0x1A, 0x4E, 0x6A, 0x6E, 0x76, 0x82, 0x88, 0x8C))
-# What runs: first and last instruction of each stretch without a branch that is taken.
-_ENTRY = ((START, 0x04),)
-_PASS = (
-    (PASS, PASS),
-    # sum: a loop of five rounds
-    (SUM, 0x38),
-    (AGAIN, 0x38),
-    (AGAIN, 0x38),
-    (AGAIN, 0x38),
-    (AGAIN, SUM_END),
-    (0x0A, 0x0A),
-    (CHOOSE, CHOOSE_END),
-    # table: its third case
-    (0x0E, 0x10),
-    (TABLE, TABLE),
-    (0x5E, TABLE_END),
-    # table: its first case
-    (0x14, 0x16),
-    (TABLE, TABLE),
-    (0x56, 0x58),
-    (0x60, 0x62),
-    (TABLE_END, TABLE_END),
-    (0x1A, 0x1A),
-    (OUTER, 0x6A),
-    (MIDDLE, 0x76),
-    (LEAF, LEAF_END),
-    (MIDDLE_END, MIDDLE_END),
-    (0x6E, 0x6E),
-    (LEAF, LEAF_END),
-    (OUTER_END, OUTER_END),
-    (0x1E, 0x26),
-    (LEAF, LEAF_END),
-    (0x28, 0x2E),
+# Armv6-M and Armv8-M Baseline: branches in place of IT blocks, ADD to the PC in place of TBB.
+BASELINE = KnownProgram(
+    bytes.fromhex(
+        "04462ba7002500f014f800f017f8022000f01ef8002000f01bf800f028f822496d1818a2013290473d60013c7c60ead1"
+        "5ebe05216d180139fcd17047002101d1073500e06335b84201d132350921704701a1095c49008f4401030500013502e0"
+        "643500e00335002800d00d35704710b500f003f800f006f810bd08b500f002f808bdc0460b35704708480121c9070160"
+        "bff34f8fbff36f8fc0465ebeba680132ba6070475fbec046e803000004ed00e0"
+    ),
+    _labels(
+        "start 0 pass 6 load 1e store 28 last_store 2c done 30 sum 32 again 34 sum_end 3a choose 3c choose_end 4e"
+        " table 50 table_end 6c outer 6e outer_end 78 middle 7a middle_end 80 leaf 84 leaf_end 86"
+        " interrupt 88 interrupted 9a handler 9c handler_end a2 trap a4 one_more a8 icsr ac data b0"
+    ),
+    frozenset((0x06, 0x0A, 0x10, 0x16, 0x1A, 0x70, 0x74, 0x7C, 0x90, 0x94)),
+    (
+        (0x06, 0x06),
+        # sum: a loop of five rounds
+        (0x32, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x38),
+        (0x34, 0x3A),
+        (0x0A, 0x0A),
+        # choose: a branch that is not taken, and two that are
+        (0x3C, 0x42),
+        (0x46, 0x48),
+        (0x4E, 0x4E),
+        # table: its third case
+        (0x0E, 0x10),
+        (0x50, 0x56),
+        (0x64, 0x6C),
+        # table: its first case
+        (0x14, 0x16),
+        (0x50, 0x56),
+        (0x5C, 0x5E),
+        (0x66, 0x68),
+        (0x6C, 0x6C),
+        # outer, middle, leaf
+        (0x1A, 0x1A),
+        (0x6E, 0x70),
+        (0x7A, 0x7C),
+        (0x84, 0x86),
+        (0x80, 0x80),
+        (0x74, 0x74),
+        (0x84, 0x86),
+        (0x78, 0x78),
+        (0x1E, 0x26),
+        (0x84, 0x86),
+        (0x28, 0x2E),
+    ),
+    {},
 )
-_INTERRUPT = ((INTERRUPT, 0x90),)
-_HANDLER = ((HANDLER, HANDLER_END),)
+
 # What a pass adds to the checksum: sum 15, choose 7, table 3 + 13 and 1, outer 11 + 11, the literal 1000, leaf 11.
 _CHECKSUM = 1072
-# The outcome of the conditional instructions of IT blocks, by their offsets.
-OUTCOMES: Dict[int, bool] = {0x40: True, 0x42: False, 0x48: False, 0x4A: False}
-# Loads and stores that are compared, by the instruction's offset: whether it stores, and to which offset.
-TRANSFERS: Dict[int, Tuple[bool, int]] = {0x1E: (False, ONE_MORE), 0x28: (True, DATA), 0x2C: (True, DATA + 4)}
+# Loads and stores that are compared, by the instruction's label: whether it stores, the label of the datum, and how
+# many bytes after that it is.
+_TRANSFERS = {"load": (False, "one_more", 0), "store": (True, "data", 0), "last_store": (True, "data", 4)}
 _DATA_BYTES, _STACK_BYTES, _VECTORS = 16, 160, 16
-# A vector table is aligned so (DDI 0403E, B3.2.5: at least 128 bytes).
-ALIGNMENT = 128
+# Bytes that the program takes.
+SIZE = 4 * _VECTORS + max(len(each.code) for each in (MAINLINE, BASELINE)) + _DATA_BYTES + _STACK_BYTES
+# A vector table is aligned so (DDI 0403E, B3.2.5: at least 128 bytes; a Cortex-M0+ has bits 31:8 of VTOR).
+ALIGNMENT = 256
 
 
 class Layout(NamedTuple):
@@ -92,6 +163,7 @@ class Layout(NamedTuple):
     """
 
     base: int
+    program: KnownProgram = MAINLINE
 
     @property
     def code(self) -> int:
@@ -101,71 +173,75 @@ class Layout(NamedTuple):
     @property
     def data(self) -> int:
         """Address of the data."""
-        return self.code + DATA
+        return self.at("data")
 
     @property
     def stack(self) -> int:
         """Address after the stack, which grows down."""
         return self.base + SIZE
 
-    def at(self, offset: int) -> int:
-        """Give the address of an offset in the code."""
-        return self.code + offset
+    def at(self, label: str) -> int:
+        """Give the address of a label."""
+        return self.code + self.program.labels[label]
 
     def image(self) -> bytes:
         """Give the bytes to put at :attr:`base`."""
-        vectors = [self.stack, self.at(TRAP) | 1, self.at(HANDLER) | 1] + [self.at(TRAP) | 1] * (_VECTORS - 3)
-        return struct.pack("<%dI" % _VECTORS, *vectors) + CODE + bytes(_DATA_BYTES + _STACK_BYTES)
+        data = self.fixed()
+        return data + bytes(SIZE - len(data))
+
+    def fixed(self) -> bytes:
+        """Give those of them that the program does not write."""
+        vectors = [self.stack, self.at("trap") | 1, self.at("handler") | 1] + [self.at("trap") | 1] * (_VECTORS - 3)
+        return struct.pack("<%dI" % _VECTORS, *vectors) + self.program.code
 
     def path(self, passes: int = 1) -> List[int]:
         """List the addresses of what runs, without the BKPT."""
-        once = self._addresses(_PASS)
-        return self._addresses(_ENTRY) + once * passes
+        first = self._between("start", "pass")
+        once = [address for low, high in self.program.once for address in self._addresses(low, high)]
+        return first + once * passes
 
     def interruption(self) -> Tuple[List[int], List[int]]:
         """List what is interrupted, and what its handler runs."""
-        return self._addresses(_INTERRUPT), self._addresses(_HANDLER)
+        return self._between("interrupt", "interrupted"), self._between("handler", "trap")
 
     def log(self, passes: int) -> Tuple[int, int]:
         """Give the two words of the program's log after so many passes."""
         return _CHECKSUM * passes & 0xFFFFFFFF, 0
 
-    def transfer(self, offset: int, number: int, passes: int) -> Tuple[bool, int, int]:
-        """Say what an instruction of :data:`TRANSFERS` loads or stores.
+    def transfers(self, passes: int) -> Dict[int, List[Tuple[bool, int, int]]]:
+        """List what instructions load and store, pass by pass.
 
-        :param number: In which pass, from 1.
-        :returns: Whether it stores, the address, the value.
+        :returns: By the instruction's address: whether it stores, the address, the value.
         """
-        store, where = TRANSFERS[offset]
-        values = {0x1E: 1000, 0x28: _CHECKSUM * number & 0xFFFFFFFF, 0x2C: passes - number}
-        return store, self.at(where), values[offset]
+        values = {
+            "load": [1000] * passes,
+            "store": [_CHECKSUM * number & 0xFFFFFFFF for number in range(1, passes + 1)],
+            "last_store": [passes - number for number in range(1, passes + 1)],
+        }
+        return {
+            self.at(label): [(store, self.at(datum) + more, value) for value in values[label]]
+            for label, (store, datum, more) in _TRANSFERS.items()
+        }
 
     def name(self, address: int) -> str:
         """Name an address of the code: ``"0x20000046 <pass+0>"``."""
         found: Optional[Tuple[int, str]] = None
-        for label, first in _NAMES:
-            if first <= address - self.code < len(CODE):
+        for label in _NAMES:
+            first = self.program.labels[label]
+            if first <= address - self.code < len(self.program.code):
                 found = first, label
         if found is None:
             return "0x%08x" % address
         return "0x%08x <%s+%d>" % (address, found[1], address - self.code - found[0])
 
-    def _addresses(self, stretches: Tuple[Tuple[int, int], ...]) -> List[int]:
-        found = []
-        for first, last in stretches:
-            offset = first
-            while offset <= last:
-                found.append(self.code + offset)
-                offset += 4 if offset in _WIDE else 2
-        return found
+    def _between(self, first: str, end: str) -> List[int]:
+        return list(self._addresses(self.program.labels[first], self.program.labels[end] - 2))
+
+    def _addresses(self, first: int, last: int) -> Iterator[int]:
+        offset = first
+        while offset <= last:
+            yield self.code + offset
+            offset += 4 if offset in self.program.wide else 2
 
 
-_NAMES = (
-    ("start", START),
-    *((name, first) for name, (first, _) in FUNCTIONS.items()),
-    ("interrupt", INTERRUPT),
-    ("handler", HANDLER),
-    ("trap", TRAP),
-)
-# Bytes that the program takes.
-SIZE = 4 * _VECTORS + len(CODE) + _DATA_BYTES + _STACK_BYTES
+_NAMES = ("start", "sum", "choose", "table", "outer", "middle", "leaf", "interrupt", "handler", "trap")

@@ -1,8 +1,12 @@
-@ The program of the self test.  T32 of Armv7-M and Armv8-M with the Main Extension, and position-independent.
-@ Every pass adds the same to the checksum in r5.  r0: number of passes.
+@ The program of the self test: T32, and position-independent.  With the symbol BASELINE what Armv6-M has of it, which
+@ Armv8-M Baseline has, too.  Every pass adds the same to the checksum in r5.  r0: number of passes.
 
         .syntax unified
+.ifdef BASELINE
+        .arch   armv6-m
+.else
         .arch   armv7-m
+.endif
         .thumb
         .text
 
@@ -12,19 +16,22 @@ start:
         movs    r5, #0
 pass:
         bl      sum             @ a loop
-        bl      choose          @ IT blocks
+        bl      choose          @ IT blocks, or branches in their place
         movs    r0, #2
         bl      table           @ a table branch, and conditional branches both ways
         movs    r0, #0
         bl      table
         bl      outer           @ calls in calls
+load:
         ldr     r1, one_more    @ a literal
         adds    r5, r5, r1
         adr     r2, leaf        @ a call through a register
         adds    r2, r2, #1
         blx     r2
+store:
         str     r5, [r7]        @ the program's own log: checksum, and passes to go
         subs    r4, r4, #1
+last_store:
         str     r4, [r7, #4]
         bne     pass
 done:
@@ -41,6 +48,18 @@ sum_end:
 
 choose:
         movs    r1, #0
+.ifdef BASELINE
+        bne     other
+        adds    r5, #7
+        b       compared
+other:
+        adds    r5, #99
+compared:
+        cmp     r0, r7
+        bne     choose_end
+        adds    r5, #50
+        movs    r1, #9
+.else
         ite     eq
         addeq   r5, #7
         addne   r5, #99
@@ -48,13 +67,25 @@ choose:
         itt     eq
         addeq   r5, #50
         moveq   r1, #9
+.endif
 choose_end:
         bx      lr
 
 table:
+.ifdef BASELINE
+        adr     r1, cases
+        ldrb    r1, [r1, r0]
+        lsls    r1, r1, #1
+branch:
+        add     pc, r1
+        .balign 4
+cases:
+        .byte   (case0 - branch) / 2 - 2, (case1 - branch) / 2 - 2, (case2 - branch) / 2 - 2, 0
+.else
         tbb     [pc, r0]
 cases:
         .byte   (case0 - cases) / 2, (case1 - cases) / 2, (case2 - cases) / 2, 0
+.endif
 case0:
         adds    r5, #1
         b       chosen
@@ -92,7 +123,12 @@ leaf_end:
 @ An exception that masked interrupts do not hold back.  r7: the data.
 interrupt:
         ldr     r0, icsr
+.ifdef BASELINE
+        movs    r1, #1
+        lsls    r1, r1, #31
+.else
         mov     r1, #0x80000000
+.endif
         str     r1, [r0]        @ ICSR.NMIPENDSET
         dsb
         isb

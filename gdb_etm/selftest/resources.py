@@ -11,12 +11,11 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.protocols.elements import TraceEvent
-from gdb_etm.registers import etmv3, etmv4
+from gdb_etm.registers import etmv3, etmv4, mtb
 from gdb_etm.registers.page import Register
 from gdb_etm.selftest.basic import dwt_comparators, plain
 from gdb_etm.selftest.compare import TracedPath, check_end, check_gaps
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
-from gdb_etm.selftest.program import CHOOSE, FUNCTIONS, LEAF, SUM, TABLE
 from gdb_etm.selftest.rig import Rig, TracedRun
 from gdb_etm.traceunit.actions import Count, Counter, Mark, NextState, Output, Rule
 from gdb_etm.traceunit.apply import apply
@@ -62,6 +61,10 @@ def comparator_name(rig: Rig, kind: str, number: int) -> str:
     """Name the comparator that a step is about: ``"pair 3"``."""
     wanted = _wanted(rig, kind, number)
     plan, _ = rig.trace.plan_start(_options(rig, kind, number))
+    if rig.is_mtb:
+        # The one that is allotted last has the lowest number.
+        starts = plan.value(mtb.TSTART.name)
+        return "DWT comparator %d" % ((starts & -starts).bit_length() - 1)
     names = [taken.name for taken in plan.taken if wanted.first <= taken.where.first <= wanted.last]
     if len(names) > 1:
         kinds, numbers = zip(*(name.rsplit(" ", 1) for name in names))
@@ -74,7 +77,7 @@ def _options(rig: Rig, kind: str, number: int) -> TraceOptions:
     if kind == "range":
         others = tuple(AddressRange(at, at + 1) for at in _elsewhere(rig, number))
         return replace(plain(rig), include=(*others, _wanted(rig, kind, number)))
-    return replace(plain(rig), start_at=(*_elsewhere(rig, number), rig.layout.at(LEAF)))
+    return replace(plain(rig), start_at=(*_elsewhere(rig, number), rig.layout.at("leaf")))
 
 
 def _elsewhere(rig: Rig, count: int) -> List[int]:
@@ -84,10 +87,15 @@ def _elsewhere(rig: Rig, count: int) -> List[int]:
 
 def _wanted(rig: Rig, kind: str, number: int) -> AddressRange:
     if kind != "range":
-        return AddressRange(rig.layout.at(LEAF), rig.layout.at(LEAF))
+        return AddressRange(rig.layout.at("leaf"), rig.layout.at("leaf"))
     # First the one that is an aligned block, for which one comparator of a DWT does.
-    first, last = list(reversed(FUNCTIONS.values()))[number % len(FUNCTIONS)]
-    return AddressRange(rig.layout.at(first), rig.layout.at(last) + 1)
+    first, last = _turn(rig, number)
+    return AddressRange(rig.layout.code + first, rig.layout.code + last + 1)
+
+
+def _turn(rig: Rig, number: int) -> Tuple[int, int]:
+    functions = list(reversed(rig.layout.program.functions.values()))
+    return functions[number % len(functions)]
 
 
 def comparator(rig: Rig, kind: str, number: int) -> str:
@@ -119,7 +127,7 @@ def _check_range(rig: Rig, run: TracedRun, number: int) -> str:
 
 
 def _check_start(rig: Rig, run: TracedRun) -> str:
-    path, at = rig.layout.path(1), rig.layout.at(LEAF)
+    path, at = rig.layout.path(1), rig.layout.at("leaf")
     if run.history is None or not len(run.history):
         raise StepFailure("it never matches: nothing is traced from 0x%08x on (%s)" % (at, _registers(run)))
     wanted = len(path) - path.index(at)
@@ -135,6 +143,8 @@ def _check_start(rig: Rig, run: TracedRun) -> str:
 def _registers(run: TracedRun) -> str:
     # What names the comparator, for a failure.
     used = run.plan.taken[-1:] if run.plan.taken else ()
+    if run.capture.sources[0].protocol == "mtb":
+        return "%s is 0x%x" % (mtb.TSTART.name, run.plan.value(mtb.TSTART.name))
     return ", ".join("%s takes %s" % (taken.name, taken.where) for taken in used) or "no comparator"
 
 
@@ -142,7 +152,7 @@ def events(rig: Rig) -> Iterator[int]:
     """List the numbers of events that can be in the trace."""
     for number in range(_COUNT):
         try:
-            rig.trace.plan_start(_marking(rig, Executed(rig.layout.at(LEAF)), number))
+            rig.trace.plan_start(_marking(rig, Executed(rig.layout.at("leaf")), number))
         except UnsupportedError:
             if not number:
                 raise
@@ -152,7 +162,7 @@ def events(rig: Rig) -> Iterator[int]:
 
 def event(rig: Rig, number: int) -> str:
     """Mark each execution of an instruction in the trace."""
-    return _check_marks(rig, _marking(rig, Executed(rig.layout.at(LEAF)), number), number, 3 * _PASSES)
+    return _check_marks(rig, _marking(rig, Executed(rig.layout.at("leaf")), number), number, 3 * _PASSES)
 
 
 def _marking(rig: Rig, when: Event, number: int) -> TraceOptions:
@@ -181,7 +191,9 @@ def watch_input(rig: Rig, number: int) -> str:
     component = rig.trace.path.dwt
     if component is None:
         raise StepSkipped("the processor has no DWT")
-    writes = tuple(dwt_comparators(rig).writes(number, MatchTarget(rig.layout.at(LEAF), 1, "the self test's function")))
+    writes = tuple(
+        dwt_comparators(rig).writes(number, MatchTarget(rig.layout.at("leaf"), 1, "the self test's function"))
+    )
     before = {write.offset: component.port.read32(component.address + write.offset) for write in writes}
     try:
         options = _marking(rig, Watched(number), 0)
@@ -214,7 +226,7 @@ def counters(rig: Rig) -> List[int]:
 
 def _counting(rig: Rig, number: int, reloads: bool) -> TraceOptions:
     counter = Counter(number, _COUNT if reloads else 100, is_periodic=reloads)
-    return replace(plain(rig), rules=(Rule(Executed(rig.layout.at(LEAF)), Count(number)),), counters=(counter,))
+    return replace(plain(rig), rules=(Rule(Executed(rig.layout.at("leaf")), Count(number)),), counters=(counter,))
 
 
 def counter(rig: Rig, number: int) -> str:
@@ -249,7 +261,7 @@ def _counter_register(rig: Rig, number: int) -> Register:
 def sequencer(rig: Rig) -> str:
     """Take the sequencer through its states by instructions."""
     v4 = rig.trace.unit.protocol == "etmv4"
-    places: Sequence[Tuple[int, int, int]] = ((SUM, 0, 1), (CHOOSE, 1, 2), (TABLE, 2, 3))[: 3 if v4 else 2]
+    places: Sequence[Tuple[str, int, int]] = (("sum", 0, 1), ("choose", 1, 2), ("table", 2, 3))[: 3 if v4 else 2]
     rules = tuple(Rule(Executed(rig.layout.at(at)), NextState(one, other)) for at, one, other in places)
     register = etmv4.TRCSEQSTR if v4 else etmv3.ETMSQR
     states = []
@@ -281,7 +293,7 @@ def single_shots(rig: Rig) -> List[int]:
 
 def _shot(rig: Rig, number: int, again: bool) -> TraceOptions:
     others = [Rule(Committed((Executed(at),)), Mark(0)) for at in _elsewhere(rig, number)]
-    last = Rule(Committed((Executed(rig.layout.at(LEAF)),), again), Mark(0))
+    last = Rule(Committed((Executed(rig.layout.at("leaf")),), again), Mark(0))
     return replace(plain(rig), rules=(*others, last))
 
 
@@ -300,7 +312,7 @@ def external_input(rig: Rig) -> str:
     """Drive an input by an output, where the chip connects them."""
     options = replace(
         plain(rig),
-        rules=(Rule(Executed(rig.layout.at(LEAF)), Output(0)), Rule(Input(0), Mark(1))),
+        rules=(Rule(Executed(rig.layout.at("leaf")), Output(0)), Rule(Input(0), Mark(1))),
     )
     run = rig.run(options, _PASSES)
     marks = [one for one in run.decoded().events if isinstance(one, TraceEvent) and one.number == 1]

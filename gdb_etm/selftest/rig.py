@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from dataclasses import replace
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.capture import MemoryImage, RawCapture
+from gdb_etm.capture import Beginning, MemoryImage, RawCapture
+from gdb_etm.coresight.mtb import MtbBuffer
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import SinkStatus
+from gdb_etm.coresight.sink import BufferPlace, SinkStatus
 from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import DecoderCache, SourceStream, build, streams
@@ -15,14 +17,16 @@ from gdb_etm.registers import cortex_m
 from gdb_etm.registers.page import Register
 from gdb_etm.selftest.compare import TracedPath, executed
 from gdb_etm.selftest.core import HaltedCore
-from gdb_etm.selftest.findings import StepFailure
-from gdb_etm.selftest.program import CODE, DONE, INTERRUPT, INTERRUPTED, START, Layout
+from gdb_etm.selftest.findings import StepFailure, StepSkipped
+from gdb_etm.selftest.program import Layout
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.watchpoints import Watchpoints
 
 _NAME = "the self test's program"
+_PACKET = 8
+NO_BUFFER = BufferPlace(0, 0)
 
 
 class TracedRun(NamedTuple):
@@ -43,7 +47,7 @@ class TracedRun(NamedTuple):
 
         :raises StepFailure: There is no trace of the unit.
         """
-        if self.history is None:
+        if self.history is None or not self.capture.buffer:
             raise StepFailure(self._nothing())
         return self.history
 
@@ -64,6 +68,8 @@ class TracedRun(NamedTuple):
         size = len(self.capture.buffer)
         if not size:
             return "the buffer is empty after the run: what leaves the trace unit does not come to it"
+        if self.stream is not None:
+            return "nothing of %d bytes of trace can be decoded" % len(self.stream.data)
         found = deframe(self.capture.buffer).streams
         words = ", ".join("ID 0x%02x: %d bytes" % (number, len(one.data)) for number, one in sorted(found.items()))
         return "no trace with ID 0x%02x in %d bytes of the buffer (%s)" % (
@@ -79,20 +85,56 @@ class Rig:
     :param trace: Unit and buffer.
     :param core: The core.
     :param layout: Where the program is.
+    :param buffer: RAM for the trace of a unit that has no buffer of its own.
     """
 
-    def __init__(self, trace: TraceSession, core: HaltedCore, layout: Layout) -> None:
+    def __init__(
+        self, trace: TraceSession, core: HaltedCore, layout: Layout, buffer: Optional[BufferPlace] = None
+    ) -> None:
         self.trace = trace
         self.core = core
         self.layout = layout
         self.deadline = Deadline()
         self.watchpoints = Watchpoints(trace.path.dwt, self.deadline)
         self._cache = DecoderCache()
-        self._image = MemoryImage(layout.code, CODE, _NAME)
+        self._image = MemoryImage(layout.base, layout.fixed(), _NAME)
+        # Where a Micro Trace Buffer writes.
+        self.buffer = buffer or NO_BUFFER
+        # Where the core was when a run began.
+        self._begun: Dict[str, int] = {}
         # Bytes of trace that a pass makes, without any option; 0 until that is known.
         self.pass_bytes = 0.0
         # How often the program ran under trace.
         self.runs = 0
+
+    @property
+    def is_mtb(self) -> bool:
+        """Whether the trace unit writes into RAM."""
+        return isinstance(self.trace.sink, MtbBuffer)
+
+    @property
+    def full(self) -> str:
+        """What says that the buffer has wrapped."""
+        return "MTB_POSITION.WRAP" if self.is_mtb else "STS.Full"
+
+    @property
+    def pointer(self) -> str:
+        """What says how full the buffer is."""
+        return "MTB_POSITION" if self.is_mtb else "RWP"
+
+    def program(self, options: TraceOptions) -> Plan:
+        """Program the unit, leaving unit and buffer off.
+
+        :raises UnsupportedError: The unit lacks what the options ask for; nothing was done.
+        :raises EtmError: Unit or buffer do not do as they should.
+        """
+        return self.trace.program(replace(options, buffer=self.buffer) if self.is_mtb else options)
+
+    def passes(self, wanted: int) -> int:
+        """Say how many passes beside one do not wrap the buffer."""
+        if not self.is_mtb:
+            return wanted
+        return min(wanted, self.buffer.size // (_PACKET * len(self.layout.program.once)) - 2)
 
     def read_unit(self, register: Register) -> int:
         """Read a register of the trace unit."""
@@ -125,7 +167,7 @@ class Rig:
         :raises UnsupportedError: The unit lacks what the options ask for; nothing was done.
         :raises EtmError: Unit, buffer or core do not do as they should.
         """
-        plan = self.trace.program(options)
+        plan = self.program(options)
         if before_run is not None:
             before_run()
         self.trace.resume()
@@ -134,21 +176,26 @@ class Rig:
 
     def interrupted(self, options: TraceOptions) -> TracedRun:
         """Trace the part of the program that an exception interrupts."""
-        plan = self.trace.start(options)
         before = self.core.system(cortex_m.VTOR)
         self.core.set_system(cortex_m.VTOR, self.layout.base)
         try:
-            self._go(INTERRUPT, INTERRUPTED, 0)
+            if self.core.system(cortex_m.VTOR) != self.layout.base:
+                raise StepSkipped(
+                    "the vector table cannot be moved into RAM (VTOR does not keep 0x%08x)" % self.layout.base
+                )
+            plan = self.program(options)
+            self.trace.resume()
+            self._go("interrupt", "interrupted", 0)
+            return self._drained(options, plan, 0)
         finally:
             self.core.set_system(cortex_m.VTOR, before)
-        return self._drained(options, plan, 0)
 
     def execute(self, passes: int) -> None:
         """Run the program to its end, and compare its log.
 
         :raises StepFailure: It ended elsewhere, or with another log.
         """
-        self._go(START, DONE, passes)
+        self._go("start", "done", passes)
         found = tuple(self.core.port.read_block(self.layout.data, 2))
         wanted = self.layout.log(passes)
         if found != wanted:
@@ -157,14 +204,15 @@ class Rig:
                 % (self.layout.data, *found, *wanted)
             )
 
-    def enter(self, entry: int, passes: int) -> None:
+    def enter(self, entry: str, passes: int) -> None:
         """Make a part of the program the next to run."""
         for n in range(4):
             self.core.port.write32(self.layout.data + 4 * n, 0)
         self.core.enter(self.layout.at(entry), self.layout.stack, r0=passes, r7=self.layout.data)
 
-    def _go(self, entry: int, end: int, passes: int) -> None:
+    def _go(self, entry: str, end: str, passes: int) -> None:
         self.enter(entry, passes)
+        self._begun = {"pc": self.core.pc}
         pc = self.core.run()
         if pc != self.layout.at(end):
             raise StepFailure(self.stopped_at(pc))
@@ -183,7 +231,10 @@ class Rig:
         if capture.notes and not options.triggers:
             # Such as that the unit lost its power meanwhile.
             raise StepFailure(capture.notes[0])
-        sources = tuple(source._replace(images=(self._image,)) for source in capture.sources)
+        # A Micro Trace Buffer holds neither where it began nor where it ended.
+        halted, begin = {"pc": self.core.pc, "xpsr": self.core.exception}, Beginning(self._begun)
+        core = self.trace.core._replace(registers=halted, begin=begin)
+        sources = tuple(source._replace(images=(self._image,), core=core) for source in capture.sources)
         capture = capture._replace(sources=sources)
         try:
             histories = build(capture, cache=self._cache)

@@ -68,6 +68,10 @@ def _steps(rig: Rig) -> Iterator[PlannedStep]:
     yield PlannedStep("exception", partial(basic.exception, rig))
     yield PlannedStep("long trace", partial(buffers.long_trace, rig))
     yield PlannedStep("buffer wraps", partial(buffers.wrap, rig))
+    if rig.is_mtb:
+        yield from _of_comparators(rig, "start", "start address")
+        yield PlannedStep("all other options", _has_none)
+        return
     yield PlannedStep("synchronisation", partial(buffers.synchronisation, rig))
     yield PlannedStep("return stack", partial(features.return_stack, rig))
     yield PlannedStep("branch broadcast", partial(features.branch_broadcast, rig))
@@ -83,13 +87,8 @@ def _steps(rig: Rig) -> Iterator[PlannedStep]:
 
 
 def _of_resources(rig: Rig) -> Iterator[PlannedStep]:
-    for kind, subject in (("range", "address range"), ("start", "start address")):
-        numbers = resources.comparators(rig, kind)
-        for number in numbers:
-            name = resources.comparator_name(rig, kind, number)
-            yield PlannedStep("%s, %s" % (subject, name), partial(resources.comparator, rig, kind, number))
-        if not numbers:
-            yield PlannedStep(subject, partial(resources.check_kind, rig, kind))
+    yield from _of_comparators(rig, "range", "address range")
+    yield from _of_comparators(rig, "start", "start address")
     yield from _numbered("event", partial(resources.events, rig), resources.event, rig)
     # A unit without comparators of its own has shown these by its start addresses.
     has_own = rig.trace.unit.protocol == "etmv4" and rig.trace.unit.capabilities.field("TRCIDR4.NUMACPAIRS")
@@ -99,6 +98,19 @@ def _of_resources(rig: Rig) -> Iterator[PlannedStep]:
     yield PlannedStep("sequencer", partial(resources.sequencer, rig))
     yield from _numbered("single-shot control", partial(resources.single_shots, rig), resources.single_shot, rig)
     yield PlannedStep("external input", partial(resources.external_input, rig))
+
+
+def _of_comparators(rig: Rig, kind: str, subject: str) -> Iterator[PlannedStep]:
+    numbers = resources.comparators(rig, kind)
+    for number in numbers:
+        name = resources.comparator_name(rig, kind, number)
+        yield PlannedStep("%s, %s" % (subject, name), partial(resources.comparator, rig, kind, number))
+    if not numbers:
+        yield PlannedStep(subject, partial(resources.check_kind, rig, kind))
+
+
+def _has_none() -> str:
+    raise StepSkipped("a Micro Trace Buffer traces branches and exceptions, whole, and nothing else (DDI 0486, 2.3)")
 
 
 def _numbered(

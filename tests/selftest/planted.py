@@ -7,13 +7,15 @@ programmed, bytes that are lost on their way.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Tuple
+from itertools import count
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from gdb_etm.board.board import Board
 
 UNIT, FUNNEL, BUFFER, DWT = 0xE0041000, 0xE0042000, 0xE0043000, 0xE0001000
 ETB, M4_FUNNEL, ROM_TABLE = 0xE0042000, 0xE0043000, 0xE00FF000
-_RAM_WORD = 0x20000080
+M0_MTB, M23_MTB = 0x41006000, 0xE0043000
+_RAM_WORD, _BUFFER_WORD = 0x20000080, 0x20001008
 
 Plant = Callable[[Board], None]
 Change = Callable[[int], int]
@@ -210,6 +212,32 @@ def bad_ram(board: Board) -> None:
         write(address, size, value & ~(1 << 13) if address == _RAM_WORD else value)
 
     bus.write = written
+
+
+def packets(period: int, change: Callable[[int, int, bool], Optional[Tuple[int, int, bool]]]) -> Plant:
+    """Change every so many-th packet of a Micro Trace Buffer; None: it is lost."""
+
+    def plant(board: Board) -> None:
+        encoder: Any = board.unit._encoder
+        out, seen = encoder._out, count(1)
+
+        def packet(source: int, destination: int, atomic: bool) -> None:
+            found = (source, destination, atomic)
+            if next(seen) % period == 0:
+                found = change(*found)
+            if found is not None:
+                out(*found)
+
+        encoder._out = packet
+
+    return plant
+
+
+def stuck_buffer_word(board: Board) -> None:
+    """Have a word of the RAM that the trace goes to keep nothing."""
+    bus: Any = board.machine.bus
+    write = bus.write
+    bus.write = lambda address, size, value: None if address == _BUFFER_WORD else write(address, size, value)
 
 
 def flush_never_ends(board: Board) -> None:
@@ -495,4 +523,44 @@ _ETMV3: Tuple[Defect, ...] = (
     ),
 )
 
-DEFECTS: Tuple[Defect, ...] = _ETMV4 + _ETMV3
+
+_MTB: Tuple[Defect, ...] = (
+    Defect("a bit of RAM is stuck", "m0", bad_ram, "RAM", "0x20000080 was written 0x[0-9a-f]* and reads"),
+    Defect("a bit of the pointer is stuck", "m0", stuck(M0_MTB, 1 << 6), "unit registers", "MTB_POSITION.*0x00000040"),
+    Defect("a bit of the watermark", "m0", stuck(M0_MTB + 8, 1 << 9, 1 << 9), "unit registers", "MTB_FLOW.*0x00000200"),
+    Defect("a bit of the size", "m0", stuck(M0_MTB + 4, 2), "unit registers", "MTB_MASTER.*0x00000002|MASTER.*reads"),
+    Defect("it cannot be enabled", "m0", stuck(M0_MTB + 4, 1 << 31), "buffer memory", "does not start"),
+    Defect("no entry in the ROM table", "m0", reads(ROM_TABLE + 0xC, 1), "trace hardware", "no trace unit found"),
+    Defect("the pointer has no clock", "m0", altered(M0_MTB, write=to(0)), "buffer memory", "has the MTB a clock"),
+    Defect("no packet is written", "m0", packets(1, lambda s, d, a: None), "instructions", "buffer is empty"),
+    Defect(
+        "WRAP is stuck at 1", "m0", reads(M0_MTB, 4, 4), "buffer memory", "MTB_POSITION was written .* reads 0x1004"
+    ),
+    Defect("WRAP is stuck at 0", "m0", reads(M0_MTB, 4), "buffer wraps", "MTB_POSITION.WRAP is 0"),
+    Defect("the pointer is a packet ahead", "m0", altered(M0_MTB, lambda v: v + 8), "unit registers", "MTB_POSITION"),
+    Defect("a packet in 1,000 is lost", "m0", packets(1000, lambda s, d, a: None), "long trace", "instruction|byte 0x"),
+    Defect(
+        "a destination's bit in 1,000 turns",
+        "m0",
+        packets(1000, lambda s, d, a: (s, d ^ 0x40, a)),
+        "long trace",
+        "instruction|byte 0x",
+    ),
+    Defect(
+        "source and destination change places", "m0", packets(1, lambda s, d, a: (d, s, a)), "instructions", "byte|ends"
+    ),
+    Defect("exceptions have no A bit", "m0", packets(1, lambda s, d, a: (s, d, False)), "instructions", "byte 0x0"),
+    Defect("exceptions are not traced", "m0", method("unit", "exception"), "exception", "NMI|byte 0x"),
+    Defect(
+        "exception returns are not traced", "m0", method("unit", "exception_return"), "exception", "NMI|return|byte"
+    ),
+    Defect("a DWT match is ignored", "m23", method("1", "is_at", False), "start address, DWT comparator 1", "never"),
+    Defect(
+        "start points are ignored", "m23", stuck(M23_MTB + 0x10, 2), "start address, DWT comparator 1", "MTB_TSTART"
+    ),
+    Defect("it starts by itself", "m23", stuck(M23_MTB + 4, 1 << 31, 1 << 31), "unit registers", "MTB_MASTER"),
+    Defect("a bit of a DWT comparator", "m23", stuck(DWT + 0x30, 1 << 12), "unit registers", "DWT_COMP1.*0x00001000"),
+    Defect("a word of the buffer is stuck", "m23", stuck_buffer_word, "buffer memory", "RAM at 0x20001008"),
+)
+
+DEFECTS: Tuple[Defect, ...] = _ETMV4 + _ETMV3 + _MTB

@@ -5,15 +5,17 @@ Differential run: GNU as and nm; the board's truth: the core's single steps.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import List
 
 import pytest
 
 from gdb_etm.selftest import program
 from gdb_etm.selftest.core import HaltedCore
-from gdb_etm.selftest.program import CODE, Layout
+from gdb_etm.selftest.program import BASELINE, MAINLINE, KnownProgram, Layout
 from tests.selftest.harness import board_at_hand
 
 _SOURCE = Path(program.__file__).with_name("program.s")
@@ -26,39 +28,40 @@ def _tool(name: str) -> str:
     return found
 
 
-def test_source_and_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("known, options", [(MAINLINE, []), (BASELINE, ["--defsym", "BASELINE=1"])])
+def test_source_and_bytes(tmp_path: Path, known: KnownProgram, options: List[str]) -> None:
     made, plain = tmp_path / "p.o", tmp_path / "p.bin"
-    subprocess.run([_tool("as"), str(_SOURCE), "-o", str(made)], check=True)
+    subprocess.run([_tool("as"), *options, str(_SOURCE), "-o", str(made)], check=True)
     subprocess.run([_tool("objcopy"), "-O", "binary", "-j", ".text", str(made), str(plain)], check=True)
-    assert plain.read_bytes() == CODE
+    assert plain.read_bytes() == known.code
     listing = subprocess.run([_tool("nm"), str(made)], check=True, stdout=subprocess.PIPE, universal_newlines=True)
-    labels = {words[2].upper(): int(words[0], 16) for words in map(str.split, listing.stdout.splitlines())}
-    known = {name: value for name, value in vars(program).items() if name in labels}
-    assert len(known) > 15 and known == {name: labels[name] for name in known}
-    assert {name: labels[name.upper()] for name in program.FUNCTIONS} == {
-        name: first for name, (first, _) in program.FUNCTIONS.items()
-    }
+    labels = {words[2]: int(words[0], 16) for words in map(str.split, listing.stdout.splitlines())}
+    assert len(known.labels) > 25 and known.labels == {name: labels[name] for name in known.labels}
+    sizes = subprocess.run([_tool("objdump"), "-d", str(made)], check=True, stdout=subprocess.PIPE)
+    wide = re.findall(r"^ +([0-9a-f]+):\t[0-9a-f]{4} [0-9a-f]{4} ", sizes.stdout.decode(), re.M)
+    assert known.wide == {int(offset, 16) for offset in wide}
 
 
-def test_whole_path_by_single_steps() -> None:
+@pytest.mark.parametrize("board, known", [("m33", MAINLINE), ("m0", BASELINE), ("m23", BASELINE)])
+def test_whole_path_by_single_steps(board: str, known: KnownProgram) -> None:
     """Three passes, an instruction at a time."""
-    with board_at_hand("m33") as hand:
-        core, layout = HaltedCore(hand.port), Layout(0x20001000)
+    with board_at_hand(board) as hand:
+        core, layout = HaltedCore(hand.port), Layout(0x20001000, known)
         state = core.save()
         core.prepare(state)
         for n, word in enumerate(memoryview(layout.image()).cast("I")):
             hand.port.write32(layout.base + 4 * n, word)
-        core.enter(layout.at(program.START), layout.stack, r0=3)
+        core.enter(layout.at("start"), layout.stack, r0=3)
         wanted = layout.path(3)
         found = [core.pc]
         while len(found) <= len(wanted):
             found.append(core.step())
-        assert found == wanted + [layout.at(program.DONE)]
+        assert found == wanted + [layout.at("done")]
         assert tuple(hand.port.read_block(layout.data, 2)) == layout.log(3) == (3 * 1072, 0)
         assert core.restore(state) == []
 
 
 def test_names() -> None:
     layout = Layout(0x20000000)
-    assert layout.name(layout.at(program.AGAIN)) == "0x20000074 <sum+2>"
+    assert layout.name(layout.at("again")) == "0x20000074 <sum+2>"
     assert layout.name(0x20000000) == "0x20000000"

@@ -45,7 +45,9 @@ def _points(options: TraceOptions, capabilities: MtbCapabilities) -> Tuple[int, 
     free = capabilities.comparators
     wanted = [(address, True) for address in options.start_at] + [(address, False) for address in options.stop_at]
     if wanted and not capabilities.inputs:
-        words = "start and stop points: what starts and stops this MTB is the chip maker's own, and not known"
+        words = (
+            "start and stop points: what starts and stops this MTB is the chip maker's own, and not known (TSTARTEN)"
+        )
         raise UnsupportedError(words, mtb.TSTART.name)
     if len(wanted) > len(free.free):
         words = "start and stop points: of the DWT's comparators %d are free, and %d are needed"
