@@ -138,6 +138,7 @@ class Session:
         conditional: Optional[str] = None,
         q_elements: Optional[str] = None,
         buffer: Optional[str] = None,
+        stop_after: Optional[int] = None,
         filters: Sequence[Tuple[str, str]] = (),
         on: Sequence[Tuple[str, str]] = (),
         counters: Sequence[Counter] = (),
@@ -170,6 +171,7 @@ class Session:
             ``"both"`` or ``"all"`` (IHI 0064, 7.3.8).
         :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"`` (IHI 0064, 7.3.8).
         :param buffer: Where an MTB writes: an array of the program, or ``"ADDRESS,SIZE"`` in RAM (DDI 0486, 3.2.1).
+        :param stop_after: Bytes after which an MTB traces no more (DDI 0486, 3.2.3).
         :param filters: Pairs of a kind and what belongs to it in the words of ``etm filter``, as
             ``("exceptions", "off")``; ``etm filter list`` lists them too (IHI 0064, 4.1.3).
         :param on: Pairs of an event and an action in the words of ``etm on``, as ``("exec dispatch", "mark")``;
@@ -201,6 +203,7 @@ class Session:
             conditional=conditional,
             q_elements=q_elements,
             buffer=buffer,
+            stop_after=stop_after,
         )
         events, own = with_events(session, self._own, EventRequest(on, counters, first_state, trigger_position))
         kept, numbers = session.filters.with_texts(filters, locations, self._own.filters)

@@ -20,6 +20,7 @@ _STRIDE = 0x10
 _CYCCNTENA = 1 << 0
 # No trace packets, external triggers and profiling counters.
 _ABSENT = 1 << 27 | 1 << 26 | 1 << 24
+_NO_CYCLES = 1 << 25
 _MOST_MASKED = 15
 _MATCHED = 1 << 24
 
@@ -194,13 +195,14 @@ class Armv8Comparator(DwtComparator):
 
 
 class Dwt:
-    """The DWT with CYCCNT, which counts executed instructions.
+    """The DWT; its CYCCNT counts executed instructions.
 
     :param clock: What it counts.
     :param enabled: Tells DEMCR.TRCENA.
     :param identity: Its identification registers by offset.
     :param comparators: How many comparators it has.
     :param kind: Which ones.
+    :param has_cycles: Whether it has CYCCNT, which Armv6-M and Armv8-M Baseline have not.
     """
 
     base = 0xE0001000
@@ -213,8 +215,14 @@ class Dwt:
         identity: Mapping[int, int],
         comparators: int = 0,
         kind: Type[DwtComparator] = Armv7Comparator,
+        has_cycles: bool = True,
     ) -> None:
-        self.comparators: Sequence[DwtComparator] = [kind(number == 0) for number in range(comparators)]
+        self.comparators: Sequence[DwtComparator] = [kind(number == 0 and has_cycles) for number in range(comparators)]
+        self._has_cycles = has_cycles
+        # Of Armv6-M all but NUMCOMP is reserved (DDI 0419, C1.8.3).
+        says_absence = has_cycles or kind is Armv8Comparator
+        absent = _ABSENT | (0 if has_cycles else _NO_CYCLES)
+        self._fixed = len(self.comparators) << 28 | (absent if says_absence else 0)
         # Called when :attr:`watches` or :attr:`reports_data` may have changed.
         self.changed: Callable[[], None] = lambda: None
         # Called when the core is to halt because of the time.
@@ -287,9 +295,9 @@ class Dwt:
     def read32(self, offset: int) -> int:
         """Read a register."""
         if offset == _CTRL:
-            return len(self.comparators) << 28 | _ABSENT | self._counting
+            return self._fixed | self._counting
         if offset == _CYCCNT:
-            return self._count()
+            return self._count() if self._has_cycles else 0
         number, register = divmod(offset - _COMP0, _STRIDE)
         if 0 <= number < len(self.comparators):
             return self._read_comparator(self.comparators[number], register)
@@ -302,7 +310,7 @@ class Dwt:
         number, register = divmod(offset - _COMP0, _STRIDE)
         if offset == _CTRL:
             count = self._count()
-            self._counting = bool(value & _CYCCNTENA)
+            self._counting = bool(value & _CYCCNTENA) and self._has_cycles
             self._set(count)
         elif offset == _CYCCNT:
             self._set(value)

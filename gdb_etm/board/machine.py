@@ -53,7 +53,8 @@ class Machine(System[CortexMCore, CortexMListener]):
         scs = SystemControlSpace(self.core, systick)
         self.core.on_reset = (systick.reset, uart.reset, dma.reset, buffer.reset, scs.reset)
         model = self.core.model
-        self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators, model.dwt_kind)
+        has_cycles = not model.is_baseline
+        self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators, model.dwt_kind, has_cycles)
         self.dwt.changed = self._watch_data
         self.dwt.halt = self._halt_in_time
         for timer in (systick, uart, dma, buffer, self.dwt):

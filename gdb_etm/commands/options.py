@@ -112,6 +112,7 @@ BUFFER = Argument(
     "where an MTB writes: an array (default: mtb_buffer), or ADDRESS,SIZE in RAM",
     "WHERE",
 )
+STOP_AFTER = Argument("--stop-after", size, "an MTB traces no more after so many bytes (8 a branch)", "BYTES")
 
 # What can be asked of the trace unit.
 OPTIONS: Tuple[Argument[Any], ...] = (
@@ -135,6 +136,7 @@ OPTIONS: Tuple[Argument[Any], ...] = (
     CONDITIONAL,
     Q_ELEMENTS,
     BUFFER,
+    STOP_AFTER,
 )
 
 
@@ -251,4 +253,5 @@ def request_of(values: Values) -> TraceRequest:
         conditional=values.get(CONDITIONAL),
         q_elements=values.get(Q_ELEMENTS),
         buffer=values.get(BUFFER),
+        stop_after=values.get(STOP_AFTER),
     )

@@ -25,6 +25,9 @@ class CycleHalt:
     :param component: The DWT.
     """
 
+    # As what servers tell its halts.
+    signals = ("SIGTRAP",)
+
     def __init__(self, component: Component) -> None:
         self._registers = Borrowed(component.port, component.address)
         self._is_v8 = False
@@ -47,6 +50,9 @@ class CycleHalt:
         if _FUNCTION_V8.get(function, "MATCH") if self._is_v8 else dwt.DWT_FUNCTION[0].get(function, "FUNCTION"):
             return "the DWT's first comparator is in use, by a filter or a watchpoint"
         registers.write(dwt.DWT_CTRL, control | dwt.DWT_CTRL.encode(CYCCNTENA=1))
+        if not dwt.DWT_CTRL.get(registers.read(dwt.DWT_CTRL), "CYCCNTENA"):
+            # An Armv6-M says no more about it (DDI 0419, C1.8.3).
+            return "this core has no cycle counter (DWT_CTRL.CYCCNTENA stays 0)"
         return None
 
     def count(self) -> int:

@@ -18,6 +18,12 @@ from gdb_etm.registers.page import Page
 
 _CHUNK_WORDS = 1024
 _PACKET = 8
+# What a watermark does.
+_FLOWS = {
+    None: "no watermark",
+    False: "the trace stops at the watermark (AUTOSTOP)",
+    True: "the core halts at the watermark (AUTOHALT)",
+}
 # Of the pointer, without WRAP.
 _ALL = 0xFFFFFFF8
 
@@ -36,6 +42,8 @@ class MtbBuffer:
         self._reach = 0xFFFFFFFF
         # What was in RAM that is only borrowed.
         self._found: Tuple[int, ...] = ()
+        # What MTB_FLOW was written.
+        self.flow = 0
 
     @property
     def size(self) -> int:
@@ -65,7 +73,10 @@ class MtbBuffer:
         """Return the steps that :meth:`start` makes."""
         place = setup.place or self._place
         start = 0 if place is None else self._pointer(place.address)
-        return (write(mtb.POSITION, start, "the buffer is empty, and begins at its address", is_live=True),)
+        return (
+            write(mtb.POSITION, start, "the buffer is empty, and begins at its address", is_live=True),
+            write(mtb.FLOW, self._flow(setup, start), _FLOWS[None if setup.watermark is None else setup.halts]),
+        )
 
     def start(self, setup: SinkSetup = SinkSetup()) -> None:
         """Empty the buffer.
@@ -80,6 +91,8 @@ class MtbBuffer:
             self._place = setup.place
         elif self._place is not None:
             self._point_to(self._place)
+        self.flow = self._flow(setup, 0 if self._place is None else self._pointer(self._place.address))
+        self.registers.write(mtb.FLOW, self.flow)
 
     def stop(self) -> None:
         """Do nothing: what stops the unit stops it."""
@@ -146,6 +159,11 @@ class MtbBuffer:
         if self._base and not (self._base <= place.address and end <= self._base + self._reach + 1):
             words = "%s is not in the RAM that the MTB reaches: from 0x%08x (MTB_BASE) on, 0x%x bytes (MTB_POSITION)"
             raise CaptureError(words % (place, self._base, self._reach + 1))
+
+    def _flow(self, setup: SinkSetup, start: int) -> int:
+        if setup.watermark is None:
+            return 0
+        return (start + setup.watermark & self._reach) | mtb.FLOW.encode(AUTOHALT=setup.halts, AUTOSTOP=not setup.halts)
 
     def _pointer(self, address: int) -> int:
         return address & self._reach

@@ -39,6 +39,9 @@ class SinkSetup(NamedTuple):
     after_trigger: Optional[int] = None
     # Of a Micro Trace Buffer: the RAM that it goes to; None: as before.
     place: Optional[BufferPlace] = None
+    # Of a Micro Trace Buffer: bytes after which it stops, or asks the core to halt; None: neither.
+    watermark: Optional[int] = None
+    halts: bool = False
 
     def trigger_words(self, size: int) -> int:
         """Number of 32-bit words that a buffer stores after a trigger.

@@ -10,7 +10,7 @@ from gdb_etm.capture import BufferEnd
 from gdb_etm.selftest.basic import plain
 from gdb_etm.selftest.compare import check_begin, check_end, check_whole
 from gdb_etm.selftest.findings import StepFailure, StepSkipped
-from gdb_etm.selftest.rig import Rig
+from gdb_etm.selftest.rig import Rig, TracedRun
 from gdb_etm.traceunit.actions import Rule, Trigger
 from gdb_etm.traceunit.events import Executed
 from gdb_etm.traceunit.options import TraceOptions
@@ -96,6 +96,33 @@ def synchronisation(rig: Rig) -> str:
             % (len(found), len(run.stream.data), period)
         )
     return "%s in %d bytes, at most %d apart" % (plural(len(found), "point"), len(run.stream.data), max(gaps))
+
+
+def watermark_stop(rig: Rig) -> str:
+    """Stop a Micro Trace Buffer at its watermark."""
+    after, passes = rig.buffer.size // 4, _passes(rig, 0.7)
+    run = rig.run(replace(plain(rig), stop_after=after), passes)
+    _check_watermark(rig, run, after, "AUTOSTOP")
+    number = check_begin(run.executed, rig.layout.path(passes), rig.layout, is_stopped=True)
+    return "AUTOSTOP: it stopped itself with %d bytes, and the first %s" % (after, plural(number, "instruction"))
+
+
+def watermark_halt(rig: Rig) -> str:
+    """Have a Micro Trace Buffer halt the core at its watermark."""
+    passes = _passes(rig, 1.5)
+    run = rig.halted(replace(plain(rig), halts_when_full=True), passes)
+    _check_watermark(rig, run, rig.trace.watermark or 0, "AUTOHALT")
+    number = check_begin(run.executed, rig.layout.path(passes), rig.layout)
+    words = "AUTOHALT: the core halted with %d bytes, all of the first %s in it"
+    return words % (len(run.capture.buffer), plural(number, "instruction"))
+
+
+def _check_watermark(rig: Rig, run: TracedRun, wanted: int, name: str) -> None:
+    # A core that is asked to halt may make some branches more.
+    most = wanted + (_LATE if name == "AUTOHALT" else 0)
+    if run.sink.wrapped or not wanted <= run.sink.filled <= most:
+        words = "%s: %d bytes in the buffer, %d were asked for (%s is %d)"
+        raise StepFailure(words % (name, run.sink.filled, wanted, rig.full, run.sink.wrapped))
 
 
 def trigger(rig: Rig) -> str:

@@ -39,17 +39,19 @@ def executed(history: ExecutionHistory) -> TracedPath:
     return found
 
 
-def check_gaps(found: TracedPath, filtered: bool = False, may_be_cut: bool = False) -> None:
+def check_gaps(found: TracedPath, filtered: bool = False, may_be_cut: bool = False, is_stopped: bool = False) -> None:
     """See that nothing is missing within the trace.
 
     :param filtered: Whether the trace may go off and on again.
     :param may_be_cut: Whether the end of the trace may be missing.
+    :param is_stopped: Whether the trace is known to end before the core halts.
     :raises StepFailure: Something is.
     """
     for before, gap in found.gaps:
         off = gap.reason is GapReason.TRACE_ON and (filtered or gap.detail == DEBUG_STATE)
         cut = may_be_cut and before == len(found.addresses) and gap.reason in _AT_LAST
-        if not off and not cut and not (before == 0 and gap.reason in _AT_FIRST):
+        stopped = is_stopped and before == len(found.addresses) and gap.reason is GapReason.TRACE_ON
+        if not off and not cut and not stopped and not (before == 0 and gap.reason in _AT_FIRST):
             where = " after %s" % plural(before, "instruction")
             raise StepFailure("byte 0x%x of the buffer%s: %s" % (gap.offset, where, gap_text(gap)))
 
@@ -89,13 +91,15 @@ def check_end(found: TracedPath, wanted: Sequence[int], layout: Layout) -> int:
     return number
 
 
-def check_begin(found: TracedPath, wanted: Sequence[int], layout: Layout) -> int:
+def check_begin(found: TracedPath, wanted: Sequence[int], layout: Layout, is_stopped: bool = False) -> int:
     """See that the trace is the beginning of what was wanted.
+
+    :param is_stopped: Whether the trace is known to end before the core halts.
 
     :returns: How many instructions of it there are.
     :raises StepFailure: It is not.
     """
-    check_gaps(found, may_be_cut=True)
+    check_gaps(found, may_be_cut=True, is_stopped=is_stopped)
     _check_same(found.addresses, wanted, layout, 0)
     return len(found.addresses)
 

@@ -211,11 +211,28 @@ class Rig:
         self.core.enter(self.layout.at(entry), self.layout.stack, r0=passes, r7=self.layout.data)
 
     def _go(self, entry: str, end: str, passes: int) -> None:
-        self.enter(entry, passes)
-        self._begun = {"pc": self.core.pc}
-        pc = self.core.run()
+        pc = self._begin(entry, passes)
         if pc != self.layout.at(end):
             raise StepFailure(self.stopped_at(pc))
+
+    def _begin(self, entry: str, passes: int) -> int:
+        self.enter(entry, passes)
+        self._begun = {"pc": self.core.pc}
+        return self.core.run()
+
+    def halted(self, options: TraceOptions, passes: int) -> TracedRun:
+        """Trace the program up to where the trace unit halts the core, and run it to its end without trace.
+
+        :raises StepFailure: It was not halted before its end.
+        """
+        plan = self.program(options)
+        self.trace.resume()
+        pc = self._begin("start", passes)
+        if pc == self.layout.at("done"):
+            raise StepFailure("the core was not halted before the end of the program")
+        run = self._drained(options, plan, passes)
+        self.core.run()
+        return run
 
     def stopped_at(self, pc: int) -> str:
         """Say why the program did not come to its end."""

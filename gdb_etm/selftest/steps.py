@@ -69,6 +69,8 @@ def _steps(rig: Rig) -> Iterator[PlannedStep]:
     yield PlannedStep("long trace", partial(buffers.long_trace, rig))
     yield PlannedStep("buffer wraps", partial(buffers.wrap, rig))
     if rig.is_mtb:
+        yield PlannedStep("stop at the watermark", partial(buffers.watermark_stop, rig))
+        yield PlannedStep("halt at the watermark", partial(buffers.watermark_halt, rig))
         yield from _of_comparators(rig, "start", "start address")
         yield PlannedStep("all other options", _has_none)
         return

@@ -63,7 +63,8 @@ def path_line(trace: TraceSession) -> str:
 def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     """Describe how tracing was started, in a line."""
     if options.buffer is not None:
-        where = "%s circular at %s" % (bytes_text(options.buffer.size), options.buffer)
+        until = "" if options.stop_after is None else ", until %s are filled" % bytes_text(options.stop_after)
+        where = "%s %sat %s%s" % (bytes_text(options.buffer.size), "" if until else "circular ", options.buffer, until)
         return "Tracing %s: %s." % (_traced(options), where)
     words = ["return stack on" if plan.return_stack else "return stack off"]
     if options.data:

@@ -1,14 +1,15 @@
 """Recordings that are longer than the trace buffer: piece by piece.
 
 The core runs until the buffer is nearly full, is halted, the buffer is read, and the core runs on.  What halts it in
-time is the cycle counter of a Cortex-M's DWT, to the cycle; else the computer's clock.
+time is a Micro Trace Buffer itself, at its watermark, or the cycle counter of a Cortex-M's DWT, to the cycle; else the
+computer's clock.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.cycle_halt import CycleHalt
@@ -19,6 +20,7 @@ from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.debugger import Ran
 from gdb_etm.session.pace import Pace
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.watermark import WatermarkHalt
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.views.recorded import Recorded
 from gdb_etm.views.text import plural
@@ -66,7 +68,7 @@ class PieceRecorder:
         self._resumed = self._begin
         self._last_seen = self._last_milliseconds = 0
         self._text = self._untimed = ""
-        self._halt: Optional[CycleHalt] = None
+        self._halt: Union[CycleHalt, WatermarkHalt, None] = None
         self._path: Optional[TracePath] = None
         self._pace = Pace(1.0, 0)
         # What gives what the debugger printed.
@@ -80,7 +82,11 @@ class PieceRecorder:
         session = self._session
         trace = _checked(session)
         self._path = trace.path
-        halt = CycleHalt(trace.path.dwt) if trace.path.dwt is not None else None
+        halt: Union[CycleHalt, WatermarkHalt, None] = None
+        if trace.unit.protocol == "mtb" and self._request.sample is None:
+            halt = WatermarkHalt(session)
+        elif trace.path.dwt is not None:
+            halt = CycleHalt(trace.path.dwt)
         self._untimed = "this core has no DWT that halts it" if halt is None else halt.take() or ""
         self._halt = None if self._untimed else halt
         if self._request.sample is not None and self._halt is None:
@@ -139,7 +145,7 @@ class PieceRecorder:
         if record is before:
             raise CommandError("the trace of the last piece could not be read")
         count = 0 if halt is None else halt.count()
-        cycles = None if halt is None else (count - self._since) % _WRAP
+        cycles = (count - self._since) % _WRAP if isinstance(halt, CycleHalt) else None
         self._take(record, cycles, ran)
         end = self._end(ran, count) if was_read else _INTERRUPTED
         if end:
@@ -154,7 +160,7 @@ class PieceRecorder:
         return "\n".join(lines)
 
     def _measured(self) -> str:
-        if self._halt is None:
+        if not isinstance(self._halt, CycleHalt):
             return "at most %.3g s" % (time.monotonic() - self._resumed) + _RAN
         return plural((self._halt.count() - self._since) % _WRAP, "cycle") + _RAN
 
@@ -199,7 +205,7 @@ class PieceRecorder:
         # Whether something else than the end of the piece has halted the core.
         if not ran.is_itself:
             return False
-        if self._session.halted_by not in ("", "SIGTRAP") or self._halt is None:
+        if self._halt is None or self._session.halted_by not in ("", *self._halt.signals):
             return True
         if self._status() & _ENDING:
             return True
@@ -224,7 +230,7 @@ class PieceRecorder:
             self._wrapped,
             self._instructions,
             self._size,
-            None if self._halt is None else self._cycles,
+            self._cycles if isinstance(self._halt, CycleHalt) else None,
             time.monotonic() - self._begin,
             self._running,
             end,
@@ -245,6 +251,8 @@ def _checked(session: DebugSession) -> TraceSession:
         raise CommandError("the target runs; halt it first (Ctrl-C)")
     if connection.in_the_past:
         raise CommandError("GDB looks at the past; go to its end first")
+    if trace.options is not None and trace.options.stop_after is not None:
+        raise CommandError('the trace stops itself (--stop-after); "etm start" without that, and record then')
     if session.is_undrained:
         session.drain()
     return trace

@@ -79,6 +79,7 @@ def options_of(session: DebugSession, request: TraceRequest) -> TraceOptions:
             first_state=events.first_state,
             trigger_position=events.position,
             buffer=buffer_of(session, request.buffer),
+            stop_after=request.stop_after,
         )
     except ValueError as error:
         raise CaptureError(str(error))

@@ -58,6 +58,8 @@ class TraceRequest:
     q_elements: Optional[str] = None
     # Of a Micro Trace Buffer: an array of the program, or ``ADDRESS,SIZE``.
     buffer: Optional[str] = None
+    # Of a Micro Trace Buffer: bytes after which it traces no more.
+    stop_after: Optional[int] = None
 
     def __post_init__(self) -> None:
         _check_choice("context", self.context, CONTEXT_CHOICES)
@@ -77,6 +79,7 @@ class TraceRequest:
                 for address in addresses:
                     check_number(name, address)
         check_number("cycles", self.cycles)
+        check_number("stop_after", self.stop_after)
         check_number("sync_period", self.sync_period)
         check_number("stall_level", self.stall_level)
         if self.stall_level is not None and self.stall_level > 15:

@@ -167,6 +167,10 @@ class TraceOptions:
     trigger_position: int = 50
     # Of a Micro Trace Buffer: the RAM that it goes to; None: as before.
     buffer: Optional[BufferPlace] = None
+    # Of a Micro Trace Buffer: trace no more after so many bytes; None: without end.
+    stop_after: Optional[int] = None
+    # Of a Micro Trace Buffer: halt the core before the oldest trace is lost.
+    halts_when_full: bool = False
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).
@@ -184,6 +188,10 @@ class TraceOptions:
             raise ValueError(
                 "stall level %d: %s" % (self.stall_level, "must be from 0 to 15" if self.stall else "stalling is off")
             )
+        if self.stop_after is not None and (self.stop_after < 8 or self.stop_after % 8):
+            raise ValueError("to stop after %d bytes: packets have 8 bytes each" % self.stop_after)
+        if self.stop_after is not None and self.halts_when_full:
+            raise ValueError("a Micro Trace Buffer has one watermark: it stops there, or halts the core")
         _check_rules(self)
 
     @property

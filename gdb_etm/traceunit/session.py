@@ -20,6 +20,7 @@ from gdb_etm.errors import AccessError, CaptureError, EtmError, UnsupportedError
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.drivers import make_sink, make_unit
+from gdb_etm.traceunit.mtb.plan import watermark
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionState, SessionStatus
@@ -101,9 +102,11 @@ class TraceSession:
         if isinstance(self.sink, MtbBuffer):
             place = options.buffer or self.sink.place
             size = 0 if place is None else place.size
-            return self.by_hand.over(self.unit.plan(options, size)), SinkSetup(place=place)
-        if options.buffer is not None:
-            words = "--buffer is for a Micro Trace Buffer: this trace goes to %s" % (self.path.sink,)
+            plan = self.by_hand.over(self.unit.plan(options, size))
+            return plan, SinkSetup(place=place, watermark=watermark(options, size), halts=options.halts_when_full)
+        if options.buffer is not None or options.stop_after is not None or options.halts_when_full:
+            name = "--stop-after" if options.buffer is None else "--buffer"
+            words = "%s is for a Micro Trace Buffer: this trace goes to %s" % (name, self.path.sink)
             raise UnsupportedError(words, "DEVTYPE")
         plan = self.by_hand.over(self.unit.plan(options, self.sink.size))
         # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
@@ -164,7 +167,10 @@ class TraceSession:
 
     def rearm(self) -> None:
         """Let a unit that a reset has stopped trace on."""
-        if self.state is SessionState.TRACING and self.unit.stops_at_reset and self.plan and not self.unit.enabled:
+        stops_itself = self._setup.watermark is not None and not self._setup.halts
+        if self.state is not SessionState.TRACING or stops_itself:
+            return
+        if self.unit.stops_at_reset and self.plan and not self.unit.enabled:
             self.unit.ensure(self.plan)
             self.unit.enable()
 
@@ -206,6 +212,11 @@ class TraceSession:
     def sync_bytes(self) -> int:
         """Bytes of trace between two synchronisation points; 0 before the first start."""
         return self._setup.sync_bytes or (0 if self.plan is None else self.plan.sync_bytes)
+
+    @property
+    def watermark(self) -> Optional[int]:
+        """Bytes after which a Micro Trace Buffer stops, or halts the core."""
+        return self._setup.watermark
 
     @property
     def notes(self) -> Tuple[str, ...]:

@@ -66,3 +66,14 @@ def test_what_does_not_halt(core: str, function: int, what: str) -> None:
 def test_which_comparator_says_that_it_can() -> None:
     machine = program(LOOP, "m33").machine
     assert [machine.read(each, 4) >> 27 for each in (FUNCTION0, FUNCTION1)] == [0b01011, 0b01010]
+
+
+def test_small_cores_have_no_cycle_counter() -> None:
+    # DDI 0419, C1.8.3: Armv6-M has NUMCOMP alone.  DDI 0553, DWT_CTRL.NOCYCCNT: Armv8-M Baseline says that it has none.
+    for core, control, functions in (("m0", 0x20000000, [0, 0]), ("m23", 0x2F000000, [0x50000000] * 2)):
+        machine = program("start: b start", core).machine
+        machine.write(DEMCR, 4, TRCENA)
+        machine.write(CTRL, 4, 1)
+        machine.write(CYCCNT, 4, 5)
+        assert (machine.read(CTRL, 4), machine.read(CYCCNT, 4)) == (control, 0)
+        assert [machine.read(each, 4) for each in (FUNCTION0, FUNCTION1)] == functions

@@ -10,7 +10,7 @@ import pytest
 
 from tests.firmware.build import elf as t32_elf
 from tests.firmware.build import symbol
-from tests.firmware.cortex_m0.build import elf
+from tests.firmware.cortex_m0.build import elf, elf_m23
 from tests.gdb_session import run_gdb
 from tests.gdbui.test_board_m4 import addresses, instructions
 
@@ -145,3 +145,47 @@ def test_a_buffer_in_memory_and_wrong_words(tmp_path: Path) -> None:
     assert "a snapshot's folder, or --mtb with a file or ADDRESS,SIZE" in output
     assert "0x20040000,500: 500 bytes are no buffer: packets have 8 bytes each" in output
     assert "/nowhere: No such file or directory" in output
+
+
+def _ran(folder: Path, path: str) -> List[int]:
+    # From the start of the trace to the end of the program.
+    lines = (folder / "truth").read_text("ascii").splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith("resume"))
+    end = lines.index("halt 0x%08x" % symbol(path, "finished"))
+    return [int(line, 16) for line in lines[begin:end] if line.startswith("0x")]
+
+
+@pytest.mark.parametrize("board", ["m0", "m23"])
+def test_a_recording_longer_than_the_buffer(board: str, tmp_path: Path) -> None:
+    """The MTB halts the core at its watermark; nothing is lost."""
+    path = elf("nested") if board == "m0" else elf_m23("nested")
+    place = "0x41006000" if board == "m0" else "0xe0043000"
+    commands = [
+        "etm connect board:%s --elf %s --truth %s" % (board, path, tmp_path / "truth"),
+        "etm start --buffer 0x20040000,1K",
+        "x/3xw " + place,
+        "etm record --stitch",
+        "x/3xw " + place,
+        "etm history 1,1000000",
+        "etm disconnect",
+    ]
+    output = run_gdb(commands)
+    found = re.search(
+        r"^recorded ([\d,]+) instructions in (\d+) pieces, .*: nothing that ran is missing$", output, re.M
+    )
+    assert found is not None and int(found[2]) > 10 and output.count("Program received signal") == 1, output
+    ran = _ran(tmp_path, path)
+    assert int(found[1].replace(",", "")) == len(ran) > 10000
+    assert addresses("\n".join(line for line in output.splitlines() if not line.startswith("0x"))) == ran
+    # Afterwards it traces on as before, without a watermark.
+    before, after = (line for line in output.splitlines() if line.startswith(place))
+    assert before == after and before.endswith("0x00000000")
+
+
+def test_no_recording_of_what_stops_itself(tmp_path: Path) -> None:
+    output = session("nested", tmp_path, "etm start --buffer 0x20040000,1K --stop-after 256", "continue", "etm record")
+    assert "Tracing everything: 1 KiB at 0x20040000-0x200403ff, until 256 bytes are filled." in output
+    assert any(line.startswith("etm: ") and line.endswith("in 256 bytes") for line in output)
+    assert 'the trace stops itself (--stop-after); "etm start" without that, and record then' in output
+    output = session("nested", tmp_path, "etm start " + BUFFER, "etm record --sample 1000")
+    assert any(line.startswith("--sample: this core has no cycle counter (DWT_CTRL.CYCCNTENA") for line in output)

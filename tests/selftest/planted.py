@@ -554,6 +554,9 @@ _MTB: Tuple[Defect, ...] = (
     Defect(
         "exception returns are not traced", "m0", method("unit", "exception_return"), "exception", "NMI|return|byte"
     ),
+    Defect("the pointer stands still", "m0", method("unit", "_advance"), "instructions", "buffer is empty"),
+    Defect("AUTOSTOP is stuck", "m0", stuck(M0_MTB + 8, 1), "stop at the watermark", "AUTOSTOP: .* 1024 were asked"),
+    Defect("AUTOHALT is stuck", "m23", stuck(M23_MTB + 8, 2), "halt at the watermark", "not halted before the end"),
     Defect("a DWT match is ignored", "m23", method("1", "is_at", False), "start address, DWT comparator 1", "never"),
     Defect(
         "start points are ignored", "m23", stuck(M23_MTB + 0x10, 2), "start address, DWT comparator 1", "MTB_TSTART"

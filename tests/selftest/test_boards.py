@@ -40,7 +40,7 @@ def test_passes(name: str) -> None:
     subjects = [one.subject for one in found if one.outcome is StepOutcome.OK]
     assert subjects[:5] == ["RAM", "core", "unit registers", "buffer memory", "instructions"]
     # A Micro Trace Buffer has no options.
-    assert len(subjects) >= (9 if name in ("m0", "m23") else 20) and subjects[-1] == "put back"
+    assert len(subjects) >= (11 if name in ("m0", "m23") else 20) and subjects[-1] == "put back"
     # What is left out says which field says so, or what is missing here.
     for one in found:
         assert one.outcome is not StepOutcome.SKIPPED or one.proof.count("(") or "here" in one.proof, one

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from struct import unpack
 from typing import Any
 
 import pytest
+from pyocd.core.target import Target
 
 from gdb_etm.capture import BufferEnd, BufferFormat
 from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.coresight.sink import BufferPlace
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.traceunit.options import TraceOptions
+from tests.firmware.build import elf as t32_elf
 from tests.firmware.build import size, symbol
 from tests.firmware.cortex_m0.build import elf, elf_m23
 from tests.traceunit import live as boards_of
@@ -119,3 +123,82 @@ def test_start_points_that_it_has_not(boards: Any) -> None:
     other = boards(elf_m23("sort"), "m23").trace_session()
     with pytest.raises(UnsupportedError, match="of the DWT's comparators 2 are free, and 3 are needed"):
         other.start(TraceOptions(buffer=PLACE, start_at=(0x100, 0x102), stop_at=(0x104,)))
+
+
+def _await_halt(live: Any) -> None:
+    for _ in range(500):
+        if live.core.get_state() is Target.State.HALTED:
+            return
+        time.sleep(0.01)
+    raise AssertionError("it runs on")
+
+
+def test_the_core_halts_at_the_watermark(boards: Any) -> None:
+    # DDI 0486, 3.2.3: AUTOHALT sets MASTER.HALTREQ when the pointer comes to WATERMARK.
+    live = boards(elf("sort"), "m0")
+    before = live.registers((MTB, 3))
+    session = live.trace_session()
+    session.start(replace(OPTIONS, halts_when_full=True))
+    assert live.port.read32(MTB + 8) == 0x40000 + 896 | 2
+    for _ in range(3):
+        live.core.resume()
+        _await_halt(live)
+        assert live.port.read32(MTB + 4) >> 9 & 1 and live.port.read32(0xE000ED30) & 1 << 4
+        capture = session.drain()
+        # Seven eighths, and nothing of it was overwritten.
+        assert len(capture.buffer) == 896 and capture.end is BufferEnd.STARTED
+        assert capture.sources[0].registers["MTB_MASTER"] >> 9 & 1
+        session.resume()
+        assert not live.port.read32(MTB + 4) >> 9 & 1
+    session.close()
+    assert live.registers((MTB, 3)) == before
+
+
+def test_it_stops_after_so_many_bytes(boards: Any) -> None:
+    live = boards(elf("sort"), "m0")
+    before = live.registers((MTB, 3))
+    session = live.trace_session()
+    session.start(replace(OPTIONS, stop_after=64))
+    assert live.port.read32(MTB + 8) == 0x40000 + 64 | 1
+    live.run_for(0.05)
+    assert not session.status().unit.enabled
+    # What a reset has stopped is started again; this is not.
+    session.rearm()
+    assert not session.status().unit.enabled
+    capture = session.drain()
+    assert len(capture.buffer) == 64 and not capture.sources[0].registers["MTB_MASTER"] >> 31
+    session.resume()
+    assert session.status().unit.enabled
+    session.close()
+    assert live.registers((MTB, 3)) == before
+
+
+def test_so_many_after_a_start_point(boards: Any) -> None:
+    # TSTART is the trigger: the trace is what came after it.
+    path = elf_m23("nested")
+    live = boards(path, "m23")
+    session = live.trace_session()
+    start = symbol(path, "IRQ2_Handler")
+    session.start(TraceOptions(buffer=PLACE, start_at=(start,), stop_after=48))
+    live.run_for(0.3)
+    buffer = session.drain().buffer
+    (source, destination) = unpack("<II", buffer[:8])
+    assert len(buffer) == 48 and destination & 1 and start <= source < start + size(path, "IRQ2_Handler")
+    # The next start points start nothing: AUTOSTOP has the last word (DDI 0486, 2.4).
+    assert not live.port.read32(0xE0043004) >> 31
+
+
+@pytest.mark.parametrize("wanted, why", [(1024, "holds at most 1016"), (2048, "holds at most 1016")])
+def test_watermarks_that_are_too_far(boards: Any, wanted: int, why: str) -> None:
+    session = boards(elf("sort"), "m0").trace_session()
+    with pytest.raises(UnsupportedError, match=why):
+        session.start(replace(OPTIONS, stop_after=wanted))
+    with pytest.raises(UnsupportedError, match="--stop-after is for a Micro Trace Buffer"):
+        boards(t32_elf("sort"), "m33").trace_session().start(TraceOptions(stop_after=64))
+
+
+def test_one_watermark() -> None:
+    with pytest.raises(ValueError, match="one watermark"):
+        TraceOptions(stop_after=64, halts_when_full=True)
+    with pytest.raises(ValueError, match="packets have 8 bytes"):
+        TraceOptions(stop_after=20)

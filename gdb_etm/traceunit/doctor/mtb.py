@@ -40,7 +40,7 @@ def check_unit(block: RegisterBlock, around: Circumstances) -> Iterator[DoctorFi
         yield bad("trace on", master.says(_STOPPED), mend=Mend.START)
     if master["HALTREQ"]:
         yield bad("halt request", master.says("it keeps the core halted (HALTREQ)"), mend=Mend.START)
-    if flow["AUTOSTOP"] or flow["AUTOHALT"]:
+    if around.session is not None and flow.value != getattr(around.session.sink, "flow", 0):
         yield bad("watermark", flow.says("somebody else's: the trace ends at it"), mend=Mend.START)
     yield from around.check_programming(block, mtb.PAGE, _CONTROL)
     yield from _pointer(position.value, around)

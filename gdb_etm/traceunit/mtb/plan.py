@@ -5,7 +5,7 @@ Ref: CoreSight MTB-M0+ Technical Reference Manual (DDI 0486), 3.2.2 and 3.2.3.
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 from gdb_etm.coresight.steps import RegisterChange, RegisterWrite, write
 from gdb_etm.errors import UnsupportedError
@@ -31,7 +31,6 @@ def plan_program(options: TraceOptions, capabilities: MtbCapabilities, buffer_by
     size = "a circular buffer of %d bytes" % buffer_bytes if buffer_bytes else "no buffer is chosen"
     steps = [
         write(mtb.MASTER, mtb.MASTER.encode(SFRWPRIV=1, MASK=mask), size + ", tracing off"),
-        write(mtb.FLOW, 0, "no watermark"),
     ]
     if capabilities.inputs:
         steps.append(write(mtb.TSTART, starts, "comparators that start it"))
@@ -75,6 +74,20 @@ def plan_enable(starts: bool, stops: bool) -> Plan:
 def plan_disable() -> Plan:
     """Plan its end."""
     return Plan((RegisterChange(mtb.MASTER.name, mtb.MASTER.offset, _CONTROL, 0, "no more packets"),))
+
+
+def watermark(options: TraceOptions, size: int) -> Optional[int]:
+    """Give how many bytes of the buffer are before its watermark; None without.
+
+    :raises UnsupportedError: The buffer is full before.
+    """
+    # A core that is asked to halt may still make some branches (DDI 0486, 2.4).
+    if options.halts_when_full:
+        return size - min(max(size // 8, 32), size // 2)
+    if options.stop_after is not None and size and options.stop_after >= size:
+        words = "to stop after %d bytes: the buffer of %d bytes holds at most %d before it is full"
+        raise UnsupportedError(words % (options.stop_after, size, size - 8), "MTB_FLOW.WATERMARK")
+    return options.stop_after
 
 
 def _refused(options: TraceOptions) -> Tuple[str, ...]:

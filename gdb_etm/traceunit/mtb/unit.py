@@ -68,7 +68,7 @@ class MtbUnit(TraceUnit):
     @property
     def beside_plans(self) -> FrozenSet[str]:
         """Names of the registers that can be written and no plan writes."""
-        return frozenset((mtb.POSITION.name,))
+        return frozenset((mtb.POSITION.name, mtb.FLOW.name))
 
     @property
     def notes(self) -> Tuple[str, ...]:
@@ -136,7 +136,7 @@ class MtbUnit(TraceUnit):
 
         :raises CaptureError: It does not take a value.
         """
-        self._registers.remember((mtb.POSITION.offset, *(step.offset for step in plan.writes)))
+        self._registers.remember((mtb.POSITION.offset, mtb.FLOW.offset, *(step.offset for step in plan.writes)))
         self._watchpoints.take(plan)
         self._plan = plan
         self._apply_all(plan)
