@@ -221,7 +221,7 @@ class Rig:
         return self.core.run()
 
     def halted(self, options: TraceOptions, passes: int) -> TracedRun:
-        """Trace the program up to where the trace unit halts the core, and run it to its end without trace.
+        """Trace the program until the unit halts the core; then finish it.
 
         :raises StepFailure: It was not halted before its end.
         """
