@@ -11,6 +11,7 @@ from itertools import islice
 from typing import AbstractSet, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.history.call_index import CallIndex
+from gdb_etm.history.call_patterns import PatternReader
 from gdb_etm.history.call_steps import PauseFilter, StepMemory, Unrepeatable
 from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
@@ -23,6 +24,8 @@ from gdb_etm.protocols.elements import Exception_, Gap, Range
 
 # Instructions between two calls of a progress function.
 _PROGRESS_INTERVAL = 1 << 14
+# From so many instructions on it is worth the while to look for what repeats.
+_LONG = 1 << 17
 
 
 class Segment(NamedTuple):
@@ -329,15 +332,24 @@ def read_calls(
     exits: Callable[[Range], Exit],
     progress: Callable[[int], None] = lambda instructions: None,
     paused: AbstractSet[int] = frozenset(),
+    by_patterns: Optional[bool] = None,
 ) -> ReadCalls:
-    """Read all entries of a history; the parameters are those of :func:`call_history`."""
-    due = reported = 0
+    """Read all entries of a history.
+
+    The other parameters are those of :func:`call_history`.
+
+    :param by_patterns: Whether to look for what repeats; None: in long histories.
+    """
     reader = RangeReader(history, resolve, exits)
-    for item in history.spans(1, len(history)):
-        reader.item(item)
-        if isinstance(item, Span) and item.number > due:
-            progress(item.number - reported)
-            reported, due = item.number, item.number + _PROGRESS_INTERVAL
+    if len(history) >= _LONG if by_patterns is None else by_patterns:
+        PatternReader(history, reader).read(progress)
+    else:
+        due = reported = 0
+        for item in history.spans(1, len(history)):
+            reader.item(item)
+            if isinstance(item, Span) and item.number > due:
+                progress(item.number - reported)
+                reported, due = item.number, item.number + _PROGRESS_INTERVAL
     end = reader.end()
     stitch(reader.stretches)
     rows = PauseFilter(paused).kept(reader.rows) if paused else reader.rows

@@ -5,7 +5,8 @@ Reading costs work per executed range, not per instruction, and little for the s
 
 from __future__ import annotations
 
-from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
+from functools import lru_cache
+from typing import AbstractSet, Callable, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.history.entries import Entered, FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
@@ -54,7 +55,8 @@ class RangeReader:
         # Calls so far, tail calls included.
         self.calls = 0
         self._history = history
-        self._functions = _FunctionCache(resolve)
+        # One question to the symbol tables for each place where a range begins.
+        self._function_at = lru_cache(maxsize=None)(resolve)
         self._exits = exits
         self._frame = Frame(0, None, None, None)
         self._before: Optional[Range] = None
@@ -93,7 +95,7 @@ class RangeReader:
         self._next = span.number
         self._halt = None
         self._switches.execute(executed)
-        self._enter(executed, self._functions.at(executed.start))
+        self._enter(executed, self._function_at(executed.start))
         last = span.number + executed.instructions - 1
         function = self._frame.function
         while function is not None and executed.end > function.end:
@@ -101,7 +103,7 @@ class RangeReader:
             step = self._first_at(self._next + 1, last, function.end)
             if step is None:
                 break
-            function = self._functions.at(step.address)
+            function = self._function_at(step.address)
             executed = executed._replace(start=step.address)
             self._next = step.number
             self._begin(_Move(self._frame.renamed(function), Entered.JUMP), step.address)
@@ -132,7 +134,7 @@ class RangeReader:
             self._start(Frame(0, None, None, None))
         elif self._before is not None and self._before.taken and event.return_address is not None:
             # Interrupted between a branch and its target; a branch to nowhere leads to no frame.
-            target = self._functions.at(event.return_address)
+            target = self._function_at(event.return_address)
             move = self._branch(self._before, target, event.return_address) if target is not None else None
             if move is not None:
                 self._move(move.frame)
@@ -195,18 +197,26 @@ class RangeReader:
         :returns: The state's frames.
         """
         frames = frames_from(state.frames, level)
-        self._frame = frames[0]
         self.rows.clear()
         self.stretches, self._before_gap = [], None
         if state.first >= 0:
             self._add_stack(frames[state.first])
+        self.take(state, frames, number)
+        return frames
+
+    def take(self, state: ReaderState, frames: List[Frame], number: int) -> None:
+        """Go on from a state that was reached without reading.
+
+        :param frames: The state's frames.
+        :param number: Of the next instruction.
+        """
+        self._frame = frames[0]
         self._before, self._entered, self._resumes = state.before, state.entered, state.resumes
         self._expected, self._asked = state.expected, state.asked
         self._halt, self._held = state.halt, state.held
         if self._held is not None and self._held.address is not None:
             self._held = self._held._replace(number=self._held.number + number)
         self._switches.written, self._next = state.written, number
-        return frames
 
     def forget_entries(self) -> None:
         """Go on without the entries and finished stretches so far."""
@@ -225,6 +235,11 @@ class RangeReader:
         return self._frame.level
 
     @property
+    def stretch(self) -> int:
+        """The index of the stack in use."""
+        return self._stack
+
+    @property
     def alike(self) -> AbstractSet[Tuple[int, int]]:
         """Pairs of stacks, as segments, that are not told apart everywhere."""
         return self._switches.alike()
@@ -235,7 +250,7 @@ class RangeReader:
             return self._frame
         rows, stretches, calls = len(self.rows), len(self.stretches), self.calls
         ahead = Range(self._halt, self._halt + 2, 1, Isa.T32, False)
-        self._enter(ahead, self._functions.at(self._halt))
+        self._enter(ahead, self._function_at(self._halt))
         frame = self._frame
         del self.rows[rows:], self.stretches[stretches:]
         self.calls = calls
@@ -376,18 +391,3 @@ def _expects(frame: Frame, address: int) -> bool:
     if frame.return_address == address:
         return True
     return any(caller.return_address == address for caller in frame.callers())
-
-
-class _FunctionCache:
-    # One question to the symbol tables for each place where a range begins.
-
-    def __init__(self, resolve: Resolver) -> None:
-        self._resolve = resolve
-        self._known: Dict[int, Optional[Function]] = {}
-
-    def at(self, address: int) -> Optional[Function]:
-        try:
-            return self._known[address]
-        except KeyError:
-            found = self._known[address] = self._resolve(address)
-            return found

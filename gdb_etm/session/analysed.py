@@ -41,7 +41,7 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
         raise CommandError("the history holds no instructions")
     if unit == CYCLES and not decoded.clock.has_cycles:
         raise CommandError(_NO_CYCLES)
-    calls = decoded.calls(debugger.function_at)
+    calls = decoded.calls(debugger.function_at, is_whole=True)
     measure = _Cycles(decoded.clock).between if unit == CYCLES else _instructions
     profile.add(calls, len(decoded.history), measure, _labels(debugger, decoded), decoded.paused)
     return profile
@@ -83,7 +83,7 @@ def timeline_of(debugger: Debugger, decoded: Decoded, unit: str) -> Timeline:
         raise CommandError("the history holds no instructions")
     clock = clock_of(decoded, unit)
     label = _labels(debugger, decoded)
-    reader = TimelineReader(decoded.calls(debugger.function_at), len(decoded.history), clock, label)
+    reader = TimelineReader(decoded.calls(debugger.function_at, True), len(decoded.history), clock, label)
     instants = [Instant(clock(number - 1), name) for name, number in decoded.marks.items()]
     instants += [Instant(clock(number), words) for number, words in decoded.halts.items()]
     marks = dict(decoded.history.source.marks)

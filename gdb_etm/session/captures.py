@@ -115,16 +115,19 @@ class Decoded:
         if self.walk is not None:
             self.walk.cursor.forget()
 
-    def calls(self, resolve: Resolver) -> CallHistory:
-        """Give the call history, made at the first look."""
+    def calls(self, resolve: Resolver, is_whole: bool = False) -> CallHistory:
+        """Give the call history, made at the first look.
+
+        :param is_whole: Whether all of it is going to be looked at.
+        """
         if self._calls is None:
             size = len(self.history)
             with self._meter.task("finding the calls in %s" % plural(size, "instruction"), size) as task:
                 exits = Exits(self.program)
-                if self.steps is None and size >= _INDEXED:
+                if self.steps is None and size >= _INDEXED and not is_whole:
                     self.steps = StepMemory(resolve, exits)
-                paused = self.paused - self.halts.keys()
-                self._calls = call_history(self.history, resolve, exits, task.advance, paused, self.steps)
+                paused, steps = self.paused - self.halts.keys(), None if is_whole else self.steps
+                self._calls = call_history(self.history, resolve, exits, task.advance, paused, steps)
         return self._calls
 
     def threads(self, debugger: Debugger) -> NamedThreads:

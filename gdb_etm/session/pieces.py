@@ -93,7 +93,7 @@ class PieceRecorder:
             raise CommandError("--sample: %s; --stitch runs by this computer's clock then" % self._untimed)
         self._pace = self._new_pace(trace.sink.size)
         connection = session.connected()
-        connection.measure = self._measured
+        connection.measure, session.is_recording = self._measured, True
         try:
             with session.debugger.kept_quiet() as printed:
                 self._printed = printed
@@ -101,7 +101,7 @@ class PieceRecorder:
         except KeyboardInterrupt:
             end = _INTERRUPTED
         finally:
-            connection.measure = lambda: ""
+            connection.measure, session.is_recording = lambda: "", False
             if halt is not None:
                 halt.release()
         return self._recorded(end)
@@ -149,12 +149,12 @@ class PieceRecorder:
         self._take(record, cycles, ran)
         end = self._end(ran, count) if was_read else _INTERRUPTED
         if end:
-            self._text = self._told("etm: " + session.summary(record), self._is_other_halt(ran, count))
+            self._text = self._told(self._is_other_halt(ran, count))
         return end
 
-    def _told(self, summary: str, is_other: bool) -> str:
-        # The last piece's summary says little of the whole, and our own halt is no news.
-        lines = [line for line in self._text.splitlines() if line != summary]
+    def _told(self, is_other: bool) -> str:
+        # Our own halt is no news.
+        lines = self._text.splitlines()
         if not is_other:
             lines = [line for line in lines if line and not line.startswith(_SIGNAL)]
         return "\n".join(lines)

@@ -23,7 +23,7 @@ from gdb_etm.session.messages import HandedOver, shared_settings
 from gdb_etm.session.places import Locations, ReplayPlaces, ReverseExecution
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.request import TraceRequest
-from gdb_etm.session.summary import summary
+from gdb_etm.session.summary import halt_lines, summary
 from gdb_etm.session.walk import Walk
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class DebugSession:
     :param debugger: Symbols and target.
     :param meter: Watches what takes long.
     """
+
+    # Whether halts are pieces of a recording, which is summarised as a whole.
+    is_recording = False
 
     def __init__(self, debugger: Debugger, meter: Optional[Meter] = None) -> None:
         self.debugger = debugger
@@ -89,8 +92,7 @@ class DebugSession:
         )
         # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
-        self._taken = 0
-        self._undrained = False
+        self._taken, self._undrained = 0, False
         # What stopped the core last, such as "breakpoint 1".
         self.halted_by = ""
         # What more has happened to the core since the last capture than the next one tells; may be empty.
@@ -333,9 +335,7 @@ class DebugSession:
             yield from hint_lines(self._anchors.halt, self.settings)
             return
         record = self.drain()
-        yield "etm: " + self.summary(record)
-        for note in record.capture.notes:
-            yield "note: " + note
+        yield from halt_lines(record, self.decode, self.debugger, self.is_recording)
         yield from hint_lines(self._anchors.halt, self.settings)
         if due is not None:
             due()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Iterator
 
 from gdb_etm.capture import BufferFormat
 from gdb_etm.history.store import ExecutionHistory
@@ -12,6 +12,19 @@ from gdb_etm.views.captures import counts_text, size_text
 
 # Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.
 _DECODED_BYTES = 1 << 16
+
+
+def halt_lines(
+    record: CaptureRecord, decode: Callable[[CaptureRecord], Decoded], debugger: Debugger, is_piece: bool
+) -> Iterator[str]:
+    """Say what was read at a halt.
+
+    :param is_piece: Whether it is one of many, which are summarised together.
+    """
+    if not is_piece:
+        yield "etm: " + summary(record, decode, debugger)
+    for note in record.capture.notes:
+        yield "note: " + note
 
 
 def summary(record: CaptureRecord, decode: Callable[[CaptureRecord], Decoded], debugger: Debugger) -> str:

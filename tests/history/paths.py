@@ -38,6 +38,7 @@ class Path:
     def __init__(self, functions: Dict[str, Tuple[int, int]]) -> None:
         self.functions = [Function(name, start, end) for name, (start, end) in functions.items()]
         self._code: Dict[int, bytes] = {}
+        self._legs: Dict[Range, Leg] = {}
         self._recorder = Recorder(RunTable(), lambda position: position)
 
     def run(self, start: int, nops: int, last: bytes = b"", taken: bool = True) -> "Path":
@@ -46,7 +47,8 @@ class Path:
         self._code.update({start + at: code[at : at + 1] for at in range(len(code))})
         count = nops + (1 if last else 0)
         executed = Range(start, start + len(code), count, Isa.T32, bool(last) and taken)
-        self._recorder.add(Leg((executed,)), 0)
+        # As decoders do: one object for what is the same.
+        self._recorder.add(self._legs.setdefault(executed, Leg((executed,))), 0)
         return self
 
     def event(self, event: Event) -> "Path":
