@@ -11,6 +11,7 @@ from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions
 from gdb_etm.session.background import BACKGROUND
+from gdb_etm.session.counted import COUNTS
 from gdb_etm.session.fault_hint import FAULT_HINT
 from gdb_etm.session.joined import DEFAULT_LIMIT, HISTORY_LIMIT, history_limit
 from gdb_etm.session.numbers import count
@@ -125,6 +126,14 @@ SETTINGS: Tuple[Setting, ...] = (
         DEFAULT_LIMIT,
         ("unlimited",),
         _check_limit,
+    ),
+    Setting(
+        COUNTS,
+        "whether GDB's own list and disassemble show how often code ran",
+        'on: in the margin of disassemble, x/i, list, and the source window; "-" was not seen to run in the history.\n'
+        'list shows it where GDB styles sources ("set style enabled on"); disassemble needs GDB 13.  off: as ever.',
+        "off",
+        ("off", "on"),
     ),
     Setting(
         "history-size",

@@ -13,6 +13,7 @@ import gdb
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.dispatch import Dispatch
 from gdb_etm.gdbui.events import GdbEvents
+from gdb_etm.gdbui.margin import CountMargin
 from gdb_etm.gdbui.places import GdbPlaces
 from gdb_etm.gdbui.reverse import GdbReverse
 from gdb_etm.gdbui.terminal import Terminal
@@ -41,7 +42,8 @@ def build(terminal: Terminal, follow: Callable[[str, object], None]) -> Parts:
     session.reverse = GdbReverse()
     session.progress = _wait
     GdbEvents(session, debugger, places).connect()
-    return Parts(session, Dispatch(session, follow), HistoryWindows(session))
+    dispatch = Dispatch(session, follow, CountMargin(session, debugger).on_setting)
+    return Parts(session, dispatch, HistoryWindows(session))
 
 
 def _wait(seconds: float) -> None:

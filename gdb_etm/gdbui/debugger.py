@@ -44,6 +44,8 @@ class GdbDebugger:
         self.running = TimedRun()
         # Tells which of GDB's answers are of code that is there.
         self.there = There(self.program_files)
+        # Whether an instruction's text is for us, not for the user.
+        self.is_asking = False
         self._functions: Dict[Tuple[int, int, str], Function] = {}
         self._named: Dict[Function, Function] = {}
         self._names: Dict[int, str] = {}
@@ -108,7 +110,11 @@ class GdbDebugger:
         """
         key = (address, code)
         if key not in self._texts:
-            text = _gdb_text(address, code)
+            self.is_asking = True
+            try:
+                text = _gdb_text(address, code)
+            finally:
+                self.is_asking = False
             given = self._disassembler.text(address, code, isa, before) if text is None else text
             self._texts[key] = _OPERAND.sub(self._operand, given)
         return self._texts[key]

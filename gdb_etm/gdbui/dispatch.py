@@ -29,11 +29,15 @@ class Dispatch:
 
     :param session: What the commands work on.
     :param follow: Gives GDB's parameter of a name the value that it now has.
+    :param changed: Called with the name of a setting that was changed.
     """
 
-    def __init__(self, session: DebugSession, follow: Callable[[str, object], None]) -> None:
+    def __init__(
+        self, session: DebugSession, follow: Callable[[str, object], None], changed: Callable[[str], None]
+    ) -> None:
         self._session = session
         self._follow = follow
+        self._changed = changed
         self._commands = {command.name: command for command in COMMANDS}
         self._settings = {setting.name: setting for setting in SETTINGS}
         self._typed = _TypedCommands()
@@ -88,6 +92,7 @@ class Dispatch:
         except EtmError as error:
             self._tell(name)
             raise gdb.GdbError(error_text(self._session, error))
+        self._changed(name)
 
     def value(self, name: str) -> str:
         """Give what a setting is."""
@@ -100,6 +105,7 @@ class Dispatch:
 
     def _tell(self, name: str) -> None:
         self._follow(name, held_by_gdb(self._settings[name], self.value(name)))
+        self._changed(name)
 
     def _show(self, run: Callable[[], Iterable[str]]) -> None:
         with _told(self._session), self._session.background.held():

@@ -8,6 +8,9 @@ from gdb_etm.session.analysed import count_all, profile_of
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.session import DebugSession
 
+# The setting.
+COUNTS = "counts"
+
 
 def counts_shown(session: DebugSession, decoded: Decoded) -> ExecutionCounts:
     """Count what a history holds, and what was recorded before.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Iterator, List
+from typing import Callable, Iterable, Iterator, List, Optional
 
 from gdb_etm.analysis.coverage import Coverage, FileCoverage, LineCoverage, Ratio
 from gdb_etm.views.text import align, plural
 
 UNSEEN = "-"
 _COUNT_WIDTH = 10
+_MARGIN = 8
 
 
 def seen_text(instructions: int, gaps: int) -> str:
@@ -57,6 +58,22 @@ def source_lines(file: FileCoverage, first: int, last: int, text: Callable[[int]
         yield ("%*s  %*d  %s" % (_COUNT_WIDTH, margin, width, number, text(number))).rstrip()
         if line is not None:
             yield from _branch_lines(line, _COUNT_WIDTH + width + 4)
+
+
+def margin_text(times: Optional[int]) -> str:
+    """Give the margin of a debugger's line, a tab wide.
+
+    :param times: How often it was seen to run; None for a line without code.
+    """
+    if times is None:
+        return " " * _MARGIN
+    text = "{:,}".format(times) if times else UNSEEN
+    for unit in ("k", "M", "G"):
+        if len(text) < _MARGIN:
+            break
+        times //= 1000
+        text = "{:,}{}".format(times, unit)
+    return text.rjust(_MARGIN - 1) + " "
 
 
 def _branch_lines(line: LineCoverage, indent: int) -> Iterable[str]:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -144,6 +144,52 @@ def test_speedscope_has_a_profile_for_each_root(tmp_path: Path) -> None:
         assert profile["endValue"] == sum(profile["weights"]) == root.inclusive()
         assert len(profile["samples"]) == len(profile["weights"])
         assert all(0 <= number < len(frames) for stack in profile["samples"] for number in stack)
+
+
+# What speedscope's file-format-schema.json says of a file, a frame and a sampled profile: the fields that it requires,
+# and those that may be there, with their types.
+_NUMBER = (int, float)
+_FILE = (
+    {"$schema": str, "shared": dict, "profiles": list},
+    {"name": str, "activeProfileIndex": _NUMBER, "exporter": str},
+)
+_FRAME = ({"name": str}, {"file": str, "line": _NUMBER, "col": _NUMBER})
+_SAMPLED = (
+    {
+        "type": str,
+        "name": str,
+        "unit": str,
+        "startValue": _NUMBER,
+        "endValue": _NUMBER,
+        "samples": list,
+        "weights": list,
+    },
+    {},
+)
+_UNITS = ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes")
+
+
+def _conforms(found: Dict[str, Any], schema: Tuple[Dict[str, Any], Dict[str, Any]]) -> None:
+    required, optional = schema
+    assert required.keys() <= found.keys() <= {*required, *optional}
+    for name, value in found.items():
+        assert isinstance(value, {**required, **optional}[name]) and not isinstance(value, bool), name
+
+
+@pytest.mark.parametrize("program", ("sort", "interrupts", "tasks"))
+def test_speedscope_conforms_to_its_schema(tmp_path: Path, program: str) -> None:
+    export_profile(str(tmp_path / "run.speedscope.json"), _export(ran(program)), write)
+    document: Dict[str, Any] = json.loads((tmp_path / "run.speedscope.json").read_text())
+    _conforms(document, _FILE)
+    assert document["shared"].keys() == {"frames"} and document["profiles"]
+    for frame in document["shared"]["frames"]:
+        _conforms(frame, _FRAME)
+    for profile in document["profiles"]:
+        _conforms(profile, _SAMPLED)
+        assert profile["type"] == "sampled" and profile["unit"] in _UNITS
+        assert profile["startValue"] <= profile["endValue"]
+        assert all(type(number) is int for stack in profile["samples"] for number in stack)
+        assert all(isinstance(weight, _NUMBER) and weight >= 0 for weight in profile["weights"])
 
 
 @pytest.mark.parametrize("name", ("run.txt", "run", "run.json.bak"))
