@@ -267,6 +267,8 @@ _PROGRAMS = {
         "main",
         "test trace unit and buffer of a board, without a firmware",
     ),
+    "coverage": ("gdb_etm.commands.merged", "coverage", "say what was seen to run; snapshots of one program add up"),
+    "profile": ("gdb_etm.commands.merged", "profile", "say what the functions cost; snapshots of one program add up"),
     "report": ("gdb_etm.commands.report_shell", "main", "write one page with all that is known of a snapshot"),
     "replay-bundle": ("gdb_etm.bundle.shell", "main", "repeat what etm doctor --bundle recorded"),
 }
@@ -297,8 +299,6 @@ def _parser(typed: str) -> argparse.ArgumentParser:
         return parser
     for name in _LISTINGS:
         _add_listing(commands, name)
-    commands.add_parser("coverage", add_help=False, help="say what was seen to run; snapshots of one program add up")
-    commands.add_parser("profile", add_help=False, help="say what the functions cost; snapshots of one program add up")
     for name, (_, _, about) in _PROGRAMS.items():
         commands.add_parser(name, add_help=False, help=about)
     about = "print a page of the guide, or the list of its pages"
@@ -331,10 +331,6 @@ def _add_listing(commands: _Commands, name: str) -> None:
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
     # argparse gives up a list of words at the first option after it, and takes "-5,+2" for an option.
-    if words[:1] in (["coverage"], ["profile"]):
-        from gdb_etm.commands.merged import parse_merged
-
-        return parse_merged(words)
     parser = _parser(words[0] if words else "")
     arguments, more = parser.parse_known_args(words)
     unknown = [word for word in more if word.startswith("-") and word not in ("-", "--") and not word[1].isdigit()]
@@ -351,10 +347,6 @@ def _lines(arguments: argparse.Namespace) -> Iterator[str]:
 
         arguments.notes = []
         return iter(page_lines(arguments.page))
-    if arguments.command not in _LISTINGS:
-        from gdb_etm.commands.merged import merged_lines
-
-        return merged_lines(arguments)
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format in ("json", "jsonl") and listing.objects is not None else listing.text
     return _each(make, arguments)
@@ -375,11 +367,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in _PROGRAMS:
-        module, name, _ = _PROGRAMS[words[0]]
-        return int(getattr(import_module(module), name)(words[1:]))
-    arguments = _arguments(words)
     try:
+        if words and words[0] in _PROGRAMS:
+            module, name, _ = _PROGRAMS[words[0]]
+            return int(getattr(import_module(module), name)(words[1:]))
+        arguments = _arguments(words)
         _print(_lines(arguments))
         for note in arguments.notes:
             print("gdb-etm: note: %s" % note, file=sys.stderr)

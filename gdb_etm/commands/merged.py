@@ -26,11 +26,33 @@ from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.views.text import plural
 
 
-def parse_merged(words: Sequence[str]) -> argparse.Namespace:
-    """Parse a command's name, and its arguments."""
-    arguments = _parser(words[0]).parse_args(words[1:])
-    arguments.command, arguments.notes = words[0], []
-    return arguments
+def coverage(words: Sequence[str]) -> int:
+    """Say what was seen to run.
+
+    :raises EtmError: It cannot be done; of many snapshots one alone is a note.
+    """
+    notes: List[str] = []
+    arguments = _parser("coverage").parse_args(words)
+    return _write(_coverage_lines(_decoded(arguments, notes), arguments.of, arguments.export), notes)
+
+
+def profile(words: Sequence[str]) -> int:
+    """Say what the functions cost.
+
+    :raises EtmError: It cannot be done; of many snapshots one alone is a note.
+    """
+    notes: List[str] = []
+    arguments = _parser("profile").parse_args(words)
+    unit = CYCLES if arguments.cycles else INSTRUCTIONS
+    return _write(_profile_lines(_decoded(arguments, notes), unit, arguments.of, arguments.export), notes)
+
+
+def _write(lines: Iterator[str], notes: Sequence[str]) -> int:
+    for line in lines:
+        print(line)
+    for note in notes:
+        print("gdb-etm: note: %s" % note, file=sys.stderr)
+    return 0
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
@@ -50,19 +72,11 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def merged_lines(arguments: argparse.Namespace) -> Iterator[str]:
-    """Run one of the commands.
-
-    :raises EtmError: It cannot be done; of many snapshots one alone is a note in ``arguments.notes``.
-    """
+def _decoded(arguments: argparse.Namespace, notes: List[str]) -> _Decoded:
     files = named_files(arguments.elf)
     if not files:
         raise CommandError("--elf is missing: the program says what the functions and the lines are")
-    found = _Decoded(arguments.snapshots, files, arguments.notes)
-    if arguments.command == "coverage":
-        yield from _coverage_lines(found, arguments.of, arguments.export)
-    else:
-        yield from _profile_lines(found, CYCLES if arguments.cycles else INSTRUCTIONS, arguments.of, arguments.export)
+    return _Decoded(arguments.snapshots, files, notes)
 
 
 def _coverage_lines(found: _Decoded, what: str, export: str) -> Iterator[str]:
@@ -76,14 +90,14 @@ def _coverage_lines(found: _Decoded, what: str, export: str) -> Iterator[str]:
 
 
 def _profile_lines(found: _Decoded, unit: str, what: str, export: str) -> Iterator[str]:
-    counts, profile = ExecutionCounts(), CallProfile(unit)
+    counts, merged = ExecutionCounts(), CallProfile(unit)
     for decoded in found.histories():
         counts.add(decoded.history)
-        profile.merge(profile_of(found.debugger, decoded, unit))
+        merged.merge(profile_of(found.debugger, decoded, unit))
     if not export:
-        yield from report_lines(profile, what, None)
+        yield from report_lines(merged, what, None)
     else:
-        made = ProfileExport(profile, counts, found.sources.function_at, found.sources.source_of)
+        made = ProfileExport(merged, counts, found.sources.function_at, found.sources.source_of)
         yield "written to %s (%s)" % (export, export_profile(export, made, write))
 
 

@@ -137,6 +137,18 @@ class JoinedCaptures:
             core = self._grown(chosen.trace_id)
         return core.decoded(self._meter)
 
+    def grow(self) -> None:
+        """Add the newest capture to the history while it is decoded.
+
+        That is left for later where many before it are not in it yet.
+
+        :raises CaptureError: Nothing in it can be decoded.
+        """
+        newest = self._first(self.records[-1])
+        core = self._cores.get(newest.trace_id)
+        if len(self.records) - (core.count if core is not None else 0) <= KEPT:
+            self._grown(newest.trace_id)
+
     def has_made(self, decoded: Decoded) -> bool:
         """Check whether a history is one of these captures together."""
         return any(core.is_of(decoded) for core in self._cores.values())

@@ -179,6 +179,9 @@ class PieceRecorder:
         record.is_piece = True
         try:
             seen = len(self._session.decode(record).history)
+            joined = self._session.joined
+            if seen and joined is not None and joined.records[-1] is record:
+                joined.grow()
         except EtmError:
             seen = 0
         self._last_seen, self._last_milliseconds = seen, round(1000 * (time.monotonic() - self._resumed))
