@@ -15,7 +15,7 @@ In the order in which they are used:
 - ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed; ``late.py``: stores that
   may have failed after they ran.
 - ``slice.py``: the steps back from there; ``pointers.py``: where the pointer of an access was made.
-- ``transfers.py``: what devices were told to write.
+- ``transfers.py``: what devices were told to write, and by whom.
 - ``lost_updates.py``: stores that lose another context's; ``runs.py``: stores side by side, of one copy; ``uses.py``:
   the steps forward from a value.
 - ``patterns/``: mistakes, a file each; ``suspicion.py``: what they say.

@@ -27,6 +27,7 @@ The stages, each of which knows only those before it:
 
 Above them ``segment.py`` works out one segment of a history, ``queries.py``, ``explain.py`` and ``origins.py`` answer,
 ``pieces.py`` with ``border.py`` and ``handover.py`` goes back piece by piece as far as somebody asks,
-``neighbourhoods.py`` answers at once about any place, ``distrust.py`` remembers what turned out false, and
-``recovery.py`` is what the rest of the program calls.  Pure: no files, no clock, no thread.
+``neighbourhoods.py`` answers at once about any place, ``distrust.py`` remembers what turned out false, ``transfers.py``
+finds what devices were told to write, ``contradictions.py`` chooses what to doubt, and ``recovery.py`` is what the rest
+of the program calls.  Pure: no files, no clock, no thread.
 """

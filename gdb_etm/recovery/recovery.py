@@ -10,6 +10,7 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.contradictions import agreeing
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.makers import Maker, MakerKind, Place, RegisterPlace
 from gdb_etm.recovery.neighbourhoods import REACHES, Answers, Neighbourhoods
@@ -19,13 +20,13 @@ from gdb_etm.recovery.pointers.points_to import PointsTo, points_to
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
-from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
+from gdb_etm.recovery.solve.doubts import Doubts
 from gdb_etm.recovery.ssa.features import Features, features_of
 from gdb_etm.recovery.ssa.segments import cut_segments
+from gdb_etm.recovery.transfers import Area
 from gdb_etm.recovery.values import CoreState, Fact, Finding, HaltedState, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
-
 
 # Registers that are the same to the instruction before a halt and to the one after it.
 _AT_HALTS = (*("r%d" % number for number in range(13)), "sp", "lr", "xpsr", "cpsr")
@@ -72,8 +73,15 @@ class Recovery:
         self._firsts = [one.segment.first for one in self._pieces]
         self._neighbourhoods = Neighbourhoods(self._work_alone)
         self._known_features: Optional[Features] = None
+        # What devices were told to write, and have.
+        self._others: Tuple[Area, ...] = ()
         # Of the piece that was asked last.
         self._origins: Optional[Tuple[Queries, Origins]] = None
+
+    @property
+    def volatile(self) -> Tuple[Area, ...]:
+        """Pieces of RAM that others than the core write."""
+        return (*self.rules.volatile, *self._others)
 
     def solve(self) -> None:
         """Work out what leads to the end, before anybody asks."""
@@ -296,15 +304,15 @@ class Recovery:
         distrust: Distrust,
     ) -> Queries:
         begin, end = self._ends(piece, border)
-        doubts = Doubts()
-        for _ in range(ROUNDS):
-            solution = Solution(
+
+        def solve(doubts: Doubts, others: Tuple[Area, ...]) -> Solution:
+            return Solution(
                 self.history,
                 piece.first,
                 piece.last,
                 begin,
                 end,
-                self.rules,
+                self.rules._replace(volatile=(*self.volatile, *others)),
                 self._features,
                 self._facts,
                 progress,
@@ -313,11 +321,9 @@ class Recovery:
                 distrust,
                 points,
             )
-            if solution.contradiction is None or solution.doubts == doubts:
-                break
-            doubts = solution.doubts
-        if solution.contradiction is not None:
-            solution.give_up()
+
+        solution, others = agreeing(solve, self.rules.ram)
+        self._others = tuple(dict.fromkeys((*self._others, *others)))
         return Queries(solution)
 
     def _ends(self, piece: Piece, border: Optional[Border]) -> Tuple[Optional[CoreState], Optional[CoreState]]:

@@ -10,7 +10,6 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.captures import Decoded
-from gdb_etm.session.masters import with_masters
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.scenes import scene_for
@@ -55,8 +54,6 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
     if decoded.anchored.end is None:
         raise CommandError("the core's state at the end of this history is not known")
     registers: Mapping[str, int] = decoded.anchored.end.registers
-    with known.solved(len(decoded.history) + 1, session.meter):
-        known = with_masters(session, decoded, known) or known
     with known.solved(len(decoded.history) + 1, session.meter):
         scene = scene_for(session, decoded, known)
         changed = at_fault(scene, registers)

@@ -208,7 +208,7 @@ def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
     ]
     if stored:
         lines.append("etm writes 0x%08x,%d" % (stored[-1].address, stored[-1].size))
-    written = scene.recovery.rules.volatile
+    written = scene.recovery.volatile
     if verdict is not None and verdict.kind is SuspicionKind.TRANSFER and len(written) <= _PIECES:
         pieces = ["0x%08x,%d" % (start, end - start) for start, end in written]
         lines.insert(1, "set etm volatile %s" % " ".join(pieces))

@@ -7,8 +7,9 @@ from typing import List, Optional, Sequence, Tuple
 from gdb_etm.diagnosis.scene import Area, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.diagnosis.transfers import Length, Transfer, made_by, transfers
+from gdb_etm.diagnosis.transfers import made_by, transfers
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
+from gdb_etm.recovery.transfers import Length, Transfer
 from gdb_etm.recovery.values import Tier
 
 

@@ -39,6 +39,11 @@ class Doubts(NamedTuple):
     # Numbers of instructions whose model is wrong.
     void: FrozenSet[int] = frozenset()
 
+    @property
+    def of_memory(self) -> bool:
+        """Whether memory is not what the core has left there."""
+        return bool(self.words or self.links)
+
     def withhold(self, ssa: TraceSsa) -> None:
         """Keep doubtful facts out of a segment that is being built."""
         ssa.doubted, ssa.void = self.facts, self.void
