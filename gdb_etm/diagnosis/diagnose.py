@@ -99,8 +99,9 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         own = [End(_last_same(scene, slice_), "is computed again and again")]
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
-    chain = tuple(slice_.path(own[0].node)) if own else ()
-    return Diagnosis(site, chain, verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
+    chain = slice_.path(own[0].node) if own else []
+    chain += [one for one in [slice_.supposed(own[0].node)] if one is not None] if own else []
+    return Diagnosis(site, tuple(chain), verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
 
 
 def _end(scene: Scene, node: Node) -> str:

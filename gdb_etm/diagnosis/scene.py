@@ -235,6 +235,16 @@ class Scene:
         stores = [one for one in self.index.hidden(value.value) if one.number < place.number]
         return stores[0]._replace(tier=max(stores[0].tier, Tier.ASSUMED)) if len(stores) == 1 else None
 
+    def newest_store(self, place: MemoryPlace) -> Optional[Maker]:
+        """Give the newest store to memory of those with known addresses.
+
+        :returns: It, at tier UNKNOWN: one of unknown address may be newer.
+        """
+        touches = [one for one in self.index.touching(place.address, 1) if one.store and one.number < place.number]
+        origins = self.recovery.origins(touches[-1].number) if touches else None
+        stored = origins.stored(touches[-1].number, place.address) if origins is not None else None
+        return stored[0]._replace(tier=Tier.UNKNOWN) if stored is not None else None
+
     def put(self, place: Place, value: Value, maker: Maker) -> None:
         """Say what is known of a place that recovery does not know."""
         self._values[place], self._makers[place] = value, maker

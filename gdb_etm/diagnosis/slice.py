@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.recovery.makers import Maker, MakerKind, Place, RegisterPlace
+from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 # Steps of one slice, at most.
@@ -67,6 +67,21 @@ class Slice:
             yield node
             if maker.tier <= Tier.ASSUMED:
                 self._follow(cost, node)
+            elif maker.kind is MakerKind.HIDDEN and isinstance(place, MemoryPlace):
+                self._suppose(place, node)
+
+    def _suppose(self, place: MemoryPlace, node: Node) -> None:
+        # A step that may be right; nothing rests on it, and nobody looks at it for mistakes.
+        maker = self._scene.newest_store(place)
+        if maker is not None:
+            at = place._replace(number=maker.number + 1)
+            self.nodes.append(Node(at, maker, node.at, node.is_address, len(self.nodes)))
+
+    def supposed(self, node: Node) -> Optional[Node]:
+        """Give the store that may have put a value there, after a node that ends in others of unknown address."""
+        is_end = node.maker.kind is MakerKind.HIDDEN
+        following = self.nodes[node.at + 1 : node.at + 2] if is_end else []
+        return next((one for one in following if one.parent == node.at), None)
 
     @property
     def is_cut(self) -> bool:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Callable, Collection, Dict, Mapping, NamedTupl
 
 from gdb_etm.capture import Beginning, BufferEnd, MemoryImage, RawCapture
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
 from gdb_etm.protocols.mtb.config import MtbConfig
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.lift.operations import SLOTS, SP
+from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.rules import DEVICES
 from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.anchor import Anchor, TargetMemory, ram_in_use
@@ -23,6 +24,7 @@ from gdb_etm.traceunit.options import TraceOptions
 if TYPE_CHECKING:
     from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
 
+_WORD = 4
 _ALL = TraceOptions()
 # The options that leave something out.
 _FILTERS = (
@@ -176,7 +178,7 @@ class Anchored(NamedTuple):
                 return anchor.state() if event.return_address & ~1 == anchor.pc else None
             if isinstance(event, Exception_) and event.name != DEBUG_HALT and taken is None:
                 taken = event
-        following = _successors(history) if taken is None else _handlers(history, taken)
+        following = _successors(history, anchor) if taken is None else _handlers(history, taken)
         return anchor.state() if self.is_whole and anchor.pc in following else None
 
 
@@ -212,15 +214,27 @@ def _handlers(history: ExecutionHistory, taken: Exception_) -> Tuple[int, ...]:
     return tuple(word & ~1 for word in words if word & 1)
 
 
-def _successors(history: ExecutionHistory) -> Tuple[int, ...]:
-    # Where the last instruction may lead, as far as it says so itself.
+def _successors(history: ExecutionHistory, anchor: Anchor) -> Tuple[int, ...]:
+    # Where the last instruction may lead, as far as it says so itself, or what it has branched to is still there.
     last = history.instruction(len(history))
-    insn = Blocks(history.program).instruction(last.address, last.isa)
-    if insn is None or insn.kind is InstructionKind.INDIRECT:
-        return ()
-    return (
-        (insn.target, last.address + insn.size) if insn.kind is InstructionKind.DIRECT else (last.address + insn.size,)
-    )
+    template = Templates(history.program, is_m_profile(history.source.core)).at(last.address, last.isa)
+    if template is None or template.target is not None:
+        return _branched(template, anchor) if template is not None else ()
+    following = last.address + template.size
+    return (template.goes_to, following) if template.kind is InstructionKind.DIRECT else (following,)
+
+
+def _branched(template: Template, anchor: Anchor) -> Tuple[int, ...]:
+    # A branch to a register leaves it as it was; what was popped last is just below SP.
+    slot = template.target
+    value = next((anchor.registers.get(name) for name, number in SLOTS.items() if number == slot), None)
+    stack = anchor.registers.get("sp")
+    if slot in template.writes:
+        value = None
+    elif value is None and SP in template.writes and stack is not None:
+        word = anchor.read(stack - _WORD, _WORD)
+        value = int.from_bytes(word, "little") if word is not None and len(word) == _WORD else None
+    return () if value is None else (value & ~1,)
 
 
 def anchored_of(capture: RawCapture) -> Anchored:

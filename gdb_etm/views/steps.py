@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place, RegisterPlace
-from gdb_etm.recovery.values import Value
+from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.views.values import mark
 
 _WORD = 4
@@ -70,7 +70,8 @@ def _made(node: Node, scene: Scene) -> str:
     if maker.kind is MakerKind.LOADED and maker.accessed is not None:
         return "loaded from %s" % memory_name(maker.accessed, scene)
     if maker.kind is MakerKind.STORED and sources:
-        return "stored from %s" % ", ".join(sources)
+        text = "stored from %s" % ", ".join(sources)
+        return text if maker.tier <= Tier.ASSUMED else "the newest store whose address is known: " + text
     if maker.kind is MakerKind.COPIED and sources:
         return "copied from %s" % sources[0]
     if maker.kind is MakerKind.COMPUTED and sources:

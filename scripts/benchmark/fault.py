@@ -43,6 +43,7 @@ def main():
     parser.add_argument("-l", "--level", action="append", help="only this level, such as O2")
     parser.add_argument("-b", "--board", action="append", help="only this board")
     parser.add_argument("-n", "--every", type=int, default=1, metavar="N", help="only every Nth of these builds")
+    parser.add_argument("-f", "--first", type=int, default=0, metavar="N", help="leave out the first N of these builds")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--anchored", action="store_true", help="with the RAM at the start: anchor-memory on")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each verdict")
@@ -62,7 +63,7 @@ def main():
         if lacking.get(build[0], "") is None
         and build[1] in (arguments.level or [build[1]])
         and build[2] in (arguments.board or [build[2]])
-    ][:: arguments.every]
+    ][arguments.first :: arguments.every]
     found = {}
     with Pool(arguments.jobs, maxtasksperchild=20) as pool:
         for build, one in pool.imap_unordered(judged, [(build, arguments.anchored) for build in wanted]):

@@ -35,8 +35,30 @@ class Masters:
         for one in reversed(self._found):
             reached = one.reaching(place.address, place.size) if one.number < place.number else None
             if reached is not None:
-                return self._wrong(one, reached, place.address)
+                return self._wrong(one, reached, place.address) or self._stale(one, reached[1], place)
         return None
+
+    def _stale(self, one: Transfer, size: int, place: MemoryPlace) -> Optional[Suspicion]:
+        # A frame that is gone: what the core has stored there since was overwritten.
+        scene, number = self._scene, made_by(self._scene, one.number, one.register)
+        owner = scene.activation(number)
+        top = scene.register(owner.first, "sp") if owner is not None and owner.is_whole else None
+        bottom = scene.register(number, "sp")
+        if owner is None or top is None or bottom is None or not bottom <= one.target < top:
+            return None
+        if owner.last >= place.number or not self._is_overwritten(place, owner.last):
+            return None
+        text = "lets a device (0x%08x) write %d bytes to a local variable, and returns; it writes what #%s reads"
+        text %= (one.register & ~0xFFF, size, format(place.number, ","))
+        return Suspicion(SuspicionKind.STALE_FRAME, number, text, Tier.ASSUMED, one.number)
+
+    def _is_overwritten(self, place: MemoryPlace, since: int) -> bool:
+        value = self._scene.value(place).value
+        touches = self._scene.index.touching(place.address, 1)
+        stores = [touch.number for touch in touches if touch.store and since < touch.number < place.number]
+        origins = self._scene.recovery.origins(stores[-1]) if stores else None
+        stored = origins.stored(stores[-1], place.address) if origins is not None else None
+        return value is not None and stored is not None and stored[1] not in (None, value & 0xFF)
 
     def _wrong(self, one: Transfer, reached: Tuple[Length, int], address: int) -> Optional[Suspicion]:
         length, size = reached

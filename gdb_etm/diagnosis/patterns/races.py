@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+from typing import Dict, Optional, Set
 
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
@@ -51,16 +51,19 @@ class Races:
             for touch in self._scene.index.touching(area.start, min(area.size, _LARGEST))
             if touch.store
         }
-        lost: Dict[int, Suspicion] = {}
+        newest: Optional[Suspicion] = None
+        functions: Dict[int, Set[str]] = {}
+        address = 0
         for touch in sorted(stores):
             own = self._scene.activation(touch.number)
             if own is not None and not own.frame.is_handling:
                 found = self._lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
                 if found is not None:
-                    lost[self._scene.index.address(touch.number)] = found
-        # Of several functions nobody knows whose matters.
-        functions = {self._scene.names.function(address) for address in lost}
-        return max(lost.values(), key=lambda one: one.number) if len(functions) == 1 else None
+                    newest, address = found, touch.address
+                    name = self._scene.names.function(self._scene.index.address(touch.number))
+                    functions.setdefault(address, set()).add(name)
+        # Of several functions nobody knows whose matters, unless what was lost last is used by all of them.
+        return newest if newest is not None and functions[address] >= set().union(*functions.values()) else None
 
     def _lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         # The update that a store loses.
