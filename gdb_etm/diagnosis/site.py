@@ -161,7 +161,12 @@ def _target(scene: Scene, number: int, last: Optional[Template], address: int) -
         return ()
     value = None
     if len(maker.sources) == 1:
-        value = scene.value(maker.sources[0]).value
+        source = maker.sources[0]
+        value = scene.value(source).value
+        if value is None and isinstance(source, MemoryPlace):
+            # The trace says where it went, but for bit 0.
+            here = scene.value(source)._replace(known=MASK & ~1, bits=address & ~1)
+            scene.put(source, here, scene.maker(source))
     own = scene.activation(number)
     # In Thread mode it is an address like any other.
     is_return = value is not None and value >= _EXC_RETURN and (own is None or own.frame.is_handling)

@@ -24,44 +24,43 @@ def agreeing(solve: Solve, ram: Tuple[Area, ...]) -> Found:
     :param ram: All memory that others may write.
     :returns: The solution, and the memory that others turn out to write.
     """
-    solution = solve(Doubts(), ())
-    if solution.contradiction is None:
-        return solution, ()
-    if solution.doubts.of_memory and reached(solution.ssa, GUESSES[0]):
-        return _shared(solution, solve, ram)
+    others: Tuple[Area, ...] = ()
+    solution = solve(Doubts(), others)
+    known = reached(solution.ssa, GUESSES[0]) if _is_of_memory(solution) else ()
+    if known:
+        solution, others = _shared(solve, ram, known)
     doubts = Doubts()
     for _ in range(ROUNDS):
         if solution.contradiction is None or solution.doubts == doubts:
             break
         doubts = solution.doubts
-        solution = solve(doubts, ())
-    if solution.contradiction is not None and solution.doubts.of_memory:
-        return _shared(solution, solve, ram)
+        solution = solve(doubts, others)
+    if not known and _is_of_memory(solution):
+        solution, others = _shared(solve, ram, ())
     if solution.contradiction is not None:
         solution.give_up()
-    return solution, ()
+    elif others:
+        pieces = ", ".join("%d bytes at %#x" % (high - low, low) for low, high in others)
+        text = "others than the core have written memory: what a device was told to write is not known: " + pieces
+        solution.findings.append(Finding(text, None, Tier.EXACT))
+    return solution, others
 
 
-def _shared(solution: Solution, solve: Solve, ram: Tuple[Area, ...]) -> Found:
-    # What devices were told to write, as far as that is known before the contradiction; then as far as it is known
-    # without memory; or all memory.
-    begun = reached(solution.ssa, GUESSES[0])
-    found = solve(Doubts(), begun) if begun else solution
-    if found.contradiction is None:
-        return _told(found, begun)
+def _is_of_memory(solution: Solution) -> bool:
+    return solution.contradiction is not None and solution.doubts.of_memory
+
+
+def _shared(solve: Solve, ram: Tuple[Area, ...], known: Tuple[Area, ...]) -> Found:
+    # With what devices were told to write, as far as that is known before the contradiction; then as far as it is known
+    # without memory; or with none of it.  Where even that contradicts something else, too, the first guess stays.
+    first = solve(Doubts(), known) if known else None
+    if first is not None and first.contradiction is None:
+        return first, known
     whole = solve(Doubts(), ram)
     if whole.contradiction is not None:
-        whole.give_up()
-        return whole, ()
+        return (whole, ram) if first is None else (first, known)
     for others in [reached(whole.ssa, unit) for unit in GUESSES]:
-        found = solve(Doubts(), others) if others not in ((), begun) else found
-        if found.contradiction is None:
-            return _told(found, others)
-    return _told(whole, ram)
-
-
-def _told(solution: Solution, others: Tuple[Area, ...]) -> Found:
-    pieces = ", ".join("%d bytes at %#x" % (high - low, low) for low, high in others)
-    text = "others than the core have written memory: what a device was told to write is not known: " + pieces
-    solution.findings.append(Finding(text, None, Tier.EXACT))
-    return solution, others
+        found = solve(Doubts(), others) if others not in ((), known) else None
+        if found is not None and found.contradiction is None:
+            return found, others
+    return whole, ram

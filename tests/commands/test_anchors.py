@@ -16,6 +16,7 @@ from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, with_anc
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.history.executed import Taken, history_of
+from tests.recovery.small import CODE, built
 
 PROGRAM = elf("algorithms-Os")
 RAM, END = 0x20000000, 0x20001000
@@ -219,6 +220,24 @@ def test_the_end_counts_at_the_first_instruction_of_a_handler() -> None:
         found = Anchored(end=anchor_at(place), is_whole=True).after(told)
         assert (found is not None) == counts, (number, place)
         assert Anchored(end=anchor_at(place)).after(told) is None
+
+
+@pytest.mark.parametrize(
+    "source, counts",
+    [("bx lr", True), ("pop {r4, pc}", True), ("blx r3", True), ("bx r4", False), ("ldr pc, [r2]", False)],
+)
+def test_the_end_counts_where_the_last_branch_went(source: str, counts: bool) -> None:
+    # An ETMv3 does not tell of the halt: what a branch went by is still there, in its register or just below SP.
+    path, there = built(source), CODE + 0x40
+    ran = history_of(path, [CODE])
+    ran.source = ran.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    stack = MemoryImage(0x20000000, (there | 1).to_bytes(4, "little"), "")
+    registers = {"pc": there, "lr": there | 1, "r3": there | 1, "r4": 7, "sp": 0x20000004}
+    found = Anchored(end=Anchor(registers, images=(stack,)), is_whole=True)
+    assert (found.after(ran) is not None) == counts
+    elsewhere = Anchor({**registers, "pc": there + 2}, images=(stack,))
+    assert Anchored(end=elsewhere, is_whole=True).after(ran) is None
+    assert found._replace(is_whole=False).after(ran) is None
 
 
 def test_the_beginning_counts_where_the_history_reaches_back_to_it() -> None:

@@ -29,6 +29,8 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("mixer", "Os", "m33", "wrapped"),
     ("camera", "Os", "m33", "transfer"),
     ("recorder", "Og", "m33", "transfer"),
+    ("radio", "O2", "m33", "stale_frame"),
+    ("ripples", "O2", "m33", "race"),
     ("survey", "Og", "m33", "overrun"),
 )
 LONGEST = 25
@@ -53,6 +55,17 @@ def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kin
 def test_nobody_is_accused_where_no_step_is_wrong(program: str, level: str, board: str) -> None:
     judged = judge(run(program, level, board))
     assert judged.mark in ("named", "chain", "missed") and judged.kind == "origin", judged
+
+
+def test_a_store_that_may_have_been_the_last_is_a_step_and_accused_of_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = run("reminders", "Og", "m33")
+    judged, lines = judge(found), lines_of(found, capsys=capsys)
+    assert (judged.mark, judged.kind) == ("chain", "origin")
+    (line,) = [line for line in lines if "the newest store whose address is known" in line]
+    assert "<run_due+" in line and "reminders.c:89" in line
+    assert "the way is not known" in "".join(lines)
 
 
 def lines_of(found: Outcome, *more: str, capsys: pytest.CaptureFixture[str]) -> List[str]:

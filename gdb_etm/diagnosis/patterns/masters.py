@@ -43,7 +43,7 @@ class Masters:
         scene, number = self._scene, made_by(self._scene, one.number, one.register)
         owner = scene.activation(number)
         top = scene.register(owner.first, "sp") if owner is not None and owner.is_whole else None
-        bottom = scene.register(number, "sp")
+        bottom = scene.register(one.number, "sp")
         if owner is None or top is None or bottom is None or not bottom <= one.target < top:
             return None
         if owner.last >= place.number or not self._is_overwritten(place, owner.last):
@@ -53,12 +53,11 @@ class Masters:
         return Suspicion(SuspicionKind.STALE_FRAME, number, text, Tier.ASSUMED, one.number)
 
     def _is_overwritten(self, place: MemoryPlace, since: int) -> bool:
-        value = self._scene.value(place).value
-        touches = self._scene.index.touching(place.address, 1)
+        value, touches = self._scene.value(place), self._scene.index.touching(place.address, 1)
         stores = [touch.number for touch in touches if touch.store and since < touch.number < place.number]
         origins = self._scene.recovery.origins(stores[-1]) if stores else None
         stored = origins.stored(stores[-1], place.address) if origins is not None else None
-        return value is not None and stored is not None and stored[1] not in (None, value & 0xFF)
+        return stored is not None and stored[1] is not None and bool((value.bits ^ stored[1]) & value.known & 0xFF)
 
     def _wrong(self, one: Transfer, reached: Tuple[Length, int], address: int) -> Optional[Suspicion]:
         length, size = reached
