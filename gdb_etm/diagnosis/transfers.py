@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional
 
+from gdb_etm.diagnosis.pointers import POINTERS
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind
+from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, RegisterPlace
 from gdb_etm.recovery.transfers import DEVICES, Length, Transfer, started
 
 _WORD = 4
@@ -47,7 +48,10 @@ def made_by(scene: Scene, number: int, register: int) -> int:
     for _ in range(_STEPS):
         if maker is None or len(maker.sources) != 1:
             break
-        maker = scene.maker(maker.sources[0])
+        source = maker.sources[0]
+        if isinstance(source, RegisterPlace) and source.name in POINTERS:
+            return maker.number
+        maker = scene.maker(source)
         if maker.kind is MakerKind.COMPUTED:
             return maker.number
     return maker.number if maker is not None and len(maker.sources) > 1 else number
