@@ -9,14 +9,17 @@ _COPIES = re.compile(
     r"|str(n?cpy|n?cat|lcpy|lcat|n?cmp|n?len|n?dup|chr|rchr|str|tok\w*|to\w+)"
     r"|stpn?cpy|_?v?(s|sn|f|a|as)?i?printf(_r)?|_printf_\w+|__s(print|sprint)\w*|_?v?(s|f)?i?scanf(_r)?|qsort|bsearch"
     r"|_?(malloc|calloc|realloc|free)(_r)?|_Zn[aw]\w+|_Zd[al]\w+|_ZNK?St\w+|_ZSt\w+|_ZN?9__gnu\w+"
+    # As debuggers write names of C++.
+    r"|operator (new|delete)\b.*|((const )?[\w:]+[*&]? )?(std|__gnu_cxx)::.*"
 )
 _PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/")
+_BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 
 
 def is_library(name: str, path: str) -> bool:
     """Check whether a function is a library's.
 
-    :param name: As its symbol has it.
+    :param name: As its symbol has it, or as a debugger writes it.
     :param path: Of its source file; empty where unknown.
     """
     return bool(_COPIES.fullmatch(name)) or any(part in path for part in _PATHS)
@@ -24,10 +27,23 @@ def is_library(name: str, path: str) -> bool:
 
 def is_allocator(name: str) -> bool:
     """Check whether a function of that name gives memory."""
-    return "alloc" in name.lower() and not is_release(name) or name in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk")
+    plain = _plain(name)
+    is_named = "alloc" in plain.lower() or plain in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk", "operator new")
+    return is_named and not is_release(name)
 
 
 def is_release(name: str) -> bool:
     """Check whether a function of that name takes memory back."""
-    low = name.lower()
-    return low in ("free", "_free_r") or low.endswith("free") or "dealloc" in low or low.startswith(("_zdl", "_zda"))
+    low = _plain(name).lower()
+    is_named = low.endswith("free") or "dealloc" in low or low == "operator delete"
+    return is_named or low == "_free_r" or low.startswith(("_zdl", "_zda"))
+
+
+def _plain(name: str) -> str:
+    # Without arguments, those of templates too, in which there are other names.
+    if name.startswith("_Z"):
+        return name
+    before = ""
+    while before != name:
+        before, name = name, _BRACKETS.sub("", name)
+    return name.strip()

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError
 from gdb_etm.history.frames import Function
 from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.offline.symbols import SymbolTable, load_symbols, load_variables
+from gdb_etm.program.frame_variables import FrameVariables, cplusplus_name
 from gdb_etm.program.isa import Isa
 from gdb_etm.session.debugger import Ran, SourceLine, read_source
 from gdb_etm.session.disassembler import Disassembler, symbol_text
+from gdb_etm.session.scenes import debug_information
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
+
+# How names of C++ begin in symbol tables (Itanium C++ ABI, 5.1.2).
+_MANGLED = "_Z"
 
 
 class OfflineDebugger:
@@ -30,15 +35,28 @@ class OfflineDebugger:
         self._symbols: SymbolTable = load_symbols(self._paths)
         self._variables: Optional[SymbolTable] = None
         self._lines: Optional[LineTable] = None
+        # Functions of C++, by what the symbol table has.
+        self._names: Dict[Function, Function] = {}
+        self._frames: Optional[FrameVariables] = None
         self._disassembler = Disassembler(self.function_at)
 
     def function_at(self, address: int) -> Optional[Function]:
-        """Find a function in the symbol tables."""
-        return self._symbols.at(address)
+        """Find a function in the symbol tables; of C++ by its name in the source, where debug information has that."""
+        found = self._symbols.at(address)
+        return self._spelled(found) if found is not None and found.name.startswith(_MANGLED) else found
+
+    def _spelled(self, function: Function) -> Function:
+        if function not in self._names:
+            if self._frames is None:
+                self._frames = debug_information(self._paths)[1]
+            scopes = self._frames.functions(function.start)
+            name = function.name if not scopes else cplusplus_name(scopes[-1], function.name)
+            self._names[function] = function._replace(name=name)
+        return self._names[function]
 
     def symbol_at(self, address: int) -> str:
         """Find data, or a constant in a function, in the symbol tables."""
-        return symbol_text(self._data().at(address) or self._symbols.at(address), address)
+        return symbol_text(self._data().at(address) or self.function_at(address), address)
 
     @property
     def variables(self) -> List[Function]:
@@ -94,8 +112,8 @@ class OfflineDebugger:
         """Take more ELF files."""
         self._paths += [path for path in paths if path not in self._paths]
         self._symbols = load_symbols(self._paths)
-        self._variables = None
-        self._lines = None
+        self._variables = self._lines = self._frames = None
+        self._names.clear()
         return []
 
     def _line_table(self) -> LineTable:

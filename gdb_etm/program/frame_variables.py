@@ -71,6 +71,17 @@ class LocalVariable(NamedTuple):
     places: Sequence[Place]
 
 
+def cplusplus_name(function: FunctionScope, symbol: str) -> str:
+    """Write the name of a function of C++ about as GDB does.
+
+    :param symbol: Its name in the symbol table, of which a part of a function has a suffix.
+    """
+    parameters = [one.type_name for one in function.parameters if one.name != "this" and not one.name.startswith("__")]
+    clone = symbol.partition(".")[2]
+    text = "%s(%s)" % (function.name, ", ".join(parameters + ["..."] * function.is_variadic))
+    return text + (" [clone .%s]" % clone if clone else "")
+
+
 class FrameVariables:
     """Functions and local variables of ELF files for 32-bit Arm.
 
