@@ -39,6 +39,8 @@ class TraceIndex:
         self._by_number: Dict[int, List[KnownAccess]] = {}
         self._hidden: Dict[int, List[Maker]] = {}
         self._by_word: Dict[int, List[Touch]] = {}
+        # By address and size, what was asked for.
+        self._touching: Dict[Tuple[int, int], List[Touch]] = {}
         self._is_read = False
         self._find_executions()
 
@@ -70,13 +72,17 @@ class TraceIndex:
         self._read()
         return self._by_number.get(number, ())
 
-    def touching(self, address: int, size: int) -> List[Touch]:
+    def touching(self, address: int, size: int) -> Sequence[Touch]:
         """List the known accesses to a piece of memory, oldest first."""
         self._read()
-        found: List[Touch] = []
-        for word in range(address // _WORD, (address + size - 1) // _WORD + 1):
-            found += self._by_word.get(word, ())
-        return sorted({one for one in found if one.address < address + size and address < one.address + one.size})
+        key = address, size
+        if key not in self._touching:
+            found: List[Touch] = []
+            for word in range(address // _WORD, (address + size - 1) // _WORD + 1):
+                found += self._by_word.get(word, ())
+            touching = {one for one in found if one.address < address + size and address < one.address + one.size}
+            self._touching[key] = sorted(touching)
+        return self._touching[key]
 
     def hidden(self, value: int) -> List[Maker]:
         """List the stores of a word whose addresses are not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Dict, Optional, Set
 
 from gdb_etm.diagnosis.lost_updates import lost_update
@@ -68,7 +69,8 @@ class Races:
     def _lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         # The update that a store loses.
         touches = self._scene.index.touching(accessed.address, accessed.size)
-        stores = [at for at, touch in enumerate(touches) if touch.number == number and touch.store]
+        own = range(bisect_left(touches, (number,)), bisect_left(touches, (number + 1,)))
+        stores = [at for at in own if touches[at].store]
         found = lost_update(self._scene, touches, stores[-1]) if stores else None
         if found is None:
             return None

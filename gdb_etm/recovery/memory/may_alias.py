@@ -60,6 +60,8 @@ class MayAlias:
         # By the later access and byte of a link that was looked for: the older access, what was in the way, and how
         # many objects were known to have stacks.
         self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
+        # The store that was in the way last; any that is will do to wait for.
+        self._newest = _NOWHERE
         # The links for which stores to unknown addresses are supposed to miss; None where they are not.
         self.wanted: Optional[Container[Pair]] = None
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
@@ -142,12 +144,15 @@ class MayAlias:
         if low == len(self.unresolved) or self.unresolved[low] >= later:
             return _NOWHERE, False
         grounds = self._grounds(older, later)
+        if self.wanted is None and self._is_in_the_way(self._newest, older, later, byte, grounds):
+            return self._newest, False
         if grounds and self.wanted is None:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
                 return barrier, False
         barrier, supposed = self.first(older, later, byte)
         if not grounds or barrier < 0 and not supposed:
+            self._newest = barrier
             return barrier, supposed
         # Those before the barrier miss without a ground, unless they are supposed to.
         low = bisect_left(self.unresolved, barrier if self.wanted is None else older + 1)
@@ -157,10 +162,19 @@ class MayAlias:
             ground = max(ground, kind)
             if not kind and self._may_hit(number, byte):
                 self._barriers[later, byte] = older, number, self._stacked()
+                self._newest = number
                 return (barrier, True) if supposed else (number, False)
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE, False
+
+    def _is_in_the_way(self, number: int, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> bool:
+        # Whether a store may alias a byte between two accesses: what is in the way of one byte is in that of others.
+        if not older < number < later:
+            return False
+        at = bisect_left(self.unresolved, number)
+        is_open = at < len(self.unresolved) and self.unresolved[at] == number
+        return is_open and not ground_of(number, byte, grounds) and self._may_hit(number, byte)
 
     def _still_blocked(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
         # The first possible alias, if there was one before; that is no older one now, as knowledge only grows.

@@ -69,14 +69,22 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
         known, value = mask[address], bits[address]
         low, span = domain.interval(address)
         hit = 0
+        told, stored = mask[data], bits[data]
         for byte, part, shift in places[size]:
             if (byte ^ value) & known or (byte - low) & MASK > span:
                 continue
-            # Some bytes of what was found are not those of the data.
-            differs = moved(bits[data], shift) ^ seen
-            if not differs & moved(mask[data], shift) & there & part & ~covered:
-                result.append((data, part, shift, number))
-                hit |= part
+            # Some bytes of what was found are not those of the data.  Bits that are shifted out are none of the part's.
+            look = there & part & ~covered
+            if look and told:
+                differs = (
+                    (stored << shift ^ seen) & told << shift
+                    if shift >= 0
+                    else (stored >> -shift ^ seen) & told >> -shift
+                )
+                if differs & look:
+                    continue
+            result.append((data, part, shift, number))
+            hit |= part
         covered |= hit
         if len(result) > _MOST:
             return None, count

@@ -7,6 +7,7 @@ leaves a function through memory, calls and returns, and is in memory where the 
 from __future__ import annotations
 
 from bisect import bisect_right
+from struct import unpack_from
 from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
@@ -139,12 +140,15 @@ class PointsTo:
 
     def _scan_data(self) -> None:
         # Each word that is neither an instruction nor loaded by one as a constant may be an address.
+        values: Set[int] = set()
         for start, data in self._program.pieces:
-            for at in range(-start % _WORD, len(data) - _WORD + 1, _WORD):
-                if start + at not in self._covered:
-                    value = int.from_bytes(data[at : at + _WORD], "little")
-                    self.escaped |= self._lattice.objects_of(constant(value))
-                    self._called_otherwise.add(value & ~1)
+            first = -start % _WORD
+            words = unpack_from("<%dI" % (max(len(data) - first, 0) // _WORD), data, first) if data[first:] else ()
+            places = range(start + first, start + len(data), _WORD)
+            values.update([value for at, value in zip(places, words) if at not in self._covered])
+        for value in values:
+            self.escaped |= self._lattice.objects_of(constant(value))
+            self._called_otherwise.add(value & ~1)
         for address in self._called_otherwise.intersection(self._summaries):
             self.escaped.update([one for one in self._summaries[address].returned if one >= 0])
 
