@@ -55,6 +55,8 @@ class Board:
         self.unit.now = machine.clock.now
         self.unit.connect(self.buffer)
         self.buffer.stuck_flush = faults.stuck_flush
+        for component in (self.unit, self.funnel, self.buffer):
+            component.postpones = machine.postpones
         self._pages = vendor_pages(chip)
         self._vendor = VendorClock(chip.gate, self._pages)
         self._clock = TraceClock()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Dict, Mapping
+from functools import partial
+from typing import Callable, Dict, Mapping
 
 ARM = 0x43B
 CLASS_ROM_TABLE = 0x1
@@ -91,6 +92,8 @@ class ComponentDevice(ABC):
         self.base = base
         self._fixed = fixed
         self._lock = SoftwareLock(has_lock)
+        # Takes a write by the core itself, which comes after what the core has not told yet; tells whether it does.
+        self.postpones: Callable[[Callable[[], None]], bool] = lambda write: False
 
     def read32(self, offset: int) -> int:
         """Read a register; some reads have effects."""
@@ -100,6 +103,10 @@ class ComponentDevice(ABC):
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register; only the lock while it is locked."""
+        if not self.postpones(partial(self._accept, offset, value)):
+            self._accept(offset, value)
+
+    def _accept(self, offset: int, value: int) -> None:
         if offset == SoftwareLock.LAR:
             self._lock.write(value)
         elif not self._lock.locked:

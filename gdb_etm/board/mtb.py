@@ -7,7 +7,7 @@ MTB-M33 (100231).  The reset of the core clears MASTER and leaves the rest, as o
 
 from __future__ import annotations
 
-from typing import Callable, Collection, List, Sequence, Tuple
+from typing import Callable, Collection, Sequence
 
 from gdb_etm.board.accesses import Accesses, BusAccess
 from gdb_etm.board.bus import RAM_BASE, RAM_SIZE, Bus
@@ -52,14 +52,10 @@ class MtbDevice(ComponentDevice):
         self.words_read = 0
         # The core's PC, with an EXC_RETURN value in it while that is what it holds.
         self.pc: Callable[[], int] = lambda: 0
-        # Whether the core itself accesses the registers, in the middle of what it has not told yet.
-        self.is_running: Callable[[], bool] = lambda: False
         # The exception that the core is in: its number, 0 for none.
         self.exception_number: Callable[[], int] = lambda: 0
         # What the PC shows in lockup.
         self.lockup_address = _NO_EXECUTION
-        # Writes of the core that come after what it has not told yet: offsets and values.
-        self._due: List[Tuple[int, int]] = []
 
     @property
     def wants_halt(self) -> bool:
@@ -95,9 +91,6 @@ class MtbDevice(ComponentDevice):
         return registers.get(offset, 0)
 
     def _write(self, offset: int, value: int) -> None:
-        if self.is_running():
-            self._due.append((offset, value))
-            return
         if offset == _POSITION:
             self._position = value & (RAM_SIZE - 1) & ~3
             self._is_full = False
@@ -153,9 +146,6 @@ class MtbDevice(ComponentDevice):
     def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
         """Take completed instructions."""
         self._encoder.executed(addresses, self.pc() & ~1)
-        due, self._due = self._due, []
-        for offset, value in due:
-            self._write(offset, value)
 
     def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
         """Take an exception entry."""

@@ -21,7 +21,7 @@ def add_mtb(machine: Machine, variant: Variant) -> MtbDevice:
     assert variant.mtb is not None
     mtb = MtbDevice(variant.mtb, variant.mtb_base, machine.bus, machine.dwt)
     mtb.pc = lambda: core.engine.pc
-    mtb.is_running = lambda: core.engine.running
+    mtb.postpones = machine.postpones
     mtb.exception_number = lambda: core.engine.xpsr & _IPSR
     mtb.lockup_address = core.model.lockup_address & ~1
     core.pace = mtb.pace

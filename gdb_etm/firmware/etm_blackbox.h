@@ -1,0 +1,115 @@
+/*
+ * A black box for Cortex-M: the trace before a crash stays in RAM until somebody fetches it.
+ *
+ * SPDX-License-Identifier: MIT
+ *
+ * Compile etm_blackbox.c into the program (GCC or Clang, C99), and
+ *   1. keep the section .noinit as it is at start-up: neither loaded nor cleared;
+ *   2. call etm_blackbox_begin() as early as the trace is wanted;
+ *   3. put etm_blackbox_fault into the vector table for HardFault and the other faults, or define
+ *      ETM_BLACKBOX_HANDLERS, and the CMSIS names are its; call it too where an assertion fails.
+ *
+ * Then "etm load --memory etm_blackbox" in GDB, of the target or of a core file, and "gdb-etm fault DUMP" in a shell
+ * show what ran.  Configuration, by -D:
+ *
+ *   ETM_BLACKBOX_BYTES    of trace kept in RAM: a power of two, 64 or more (4096)
+ *   ETM_BLACKBOX_SECTION  the section (".noinit")
+ *   ETM_BLACKBOX_ID       trace ID (0x10)
+ *   ETM_BLACKBOX_MTB      address of a Micro Trace Buffer, where the ROM tables list none or another unit is there, too
+ *   ETM_BLACKBOX_UNIT     address of the trace unit, and
+ *   ETM_BLACKBOX_SINK     of its ETB or TMC, and
+ *   ETM_BLACKBOX_FUNNEL   of the funnel between them, if there is one
+ *   ETM_BLACKBOX_PORTS    which ports of funnels are opened, one bit each (0xff)
+ *
+ * Without addresses the ROM tables are searched.  Registers of the chip's maker, such as clocks of trace, are the
+ * program's affair: they come before etm_blackbox_begin().
+ */
+
+#ifndef ETM_BLACKBOX_H
+#define ETM_BLACKBOX_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef ETM_BLACKBOX_BYTES
+#define ETM_BLACKBOX_BYTES 4096
+#endif
+
+#define ETM_BLACKBOX_VERSION 1u
+#define ETM_BLACKBOX_WORDS 26u
+
+/* What etm_blackbox.magic says. */
+#define ETM_BLACKBOX_TRACES 0x5254424Du /* "MBTR": it traces */
+#define ETM_BLACKBOX_HOLDS 0x4442424Du  /* "MBBD": it holds a crash */
+
+enum etm_blackbox_cause {
+    /* etm_blackbox_fault was reached: by a fault, or by a call. */
+    ETM_BLACKBOX_FAULT = 0,
+    /* A reset came while it traced; core and system say nothing. */
+    ETM_BLACKBOX_RESET = 1
+};
+
+enum etm_blackbox_kind {
+    ETM_BLACKBOX_IS_MTB = 0,
+    ETM_BLACKBOX_IS_ETMV4 = 1,
+    ETM_BLACKBOX_IS_ETMV3 = 2
+};
+
+/* A register as it was. */
+struct etm_blackbox_word {
+    uint32_t address, value;
+};
+
+/* The core before the first instruction of etm_blackbox_fault, but for R12, which is in the exception's frame. */
+struct etm_blackbox_core {
+    uint32_t r1_to_r11[11];
+    uint32_t r0, sp, xpsr, lr, msp, psp, control, primask, pc;
+};
+
+/* The record.  All of it is little-endian words. */
+struct etm_blackbox {
+    uint32_t magic;
+    /* CRC-32 (IEEE 802.3) of the trace, and then of what follows `resets`. */
+    uint32_t checksum;
+    /* How often the program started since. */
+    uint32_t resets;
+    /* ETM_BLACKBOX_VERSION in the upper half, the bytes of this record in the lower. */
+    uint32_t form;
+    uint32_t cause;
+    uint32_t kind;
+    /* Addresses of trace unit and buffer; the latter is 0 of a Micro Trace Buffer. */
+    uint32_t unit, sink;
+    /* The trace in RAM: where, and how many bytes. */
+    uint32_t trace, bytes;
+    /* How many bytes the buffer holds: if it holds more than are in RAM, those are the newest. */
+    uint32_t capacity;
+    /* The buffer's write pointer (RWP, MTB_POSITION) and status (STS, MTB_MASTER) when it had stopped. */
+    uint32_t pointer, status;
+    struct etm_blackbox_core core;
+    /* Registers of the system, and then of the trace unit; address 0 ends them. */
+    struct etm_blackbox_word words[ETM_BLACKBOX_WORDS];
+};
+
+extern struct etm_blackbox etm_blackbox;
+extern uint32_t etm_blackbox_trace[ETM_BLACKBOX_BYTES / 4];
+
+/* Start tracing.  Nonzero: nothing was started, since an earlier crash is kept; fetch it, and then forget it. */
+int etm_blackbox_begin(void);
+
+/* Give up what is kept, so that etm_blackbox_begin() starts again. */
+void etm_blackbox_forget(void);
+
+/* Freeze trace unit and buffer, keep all, and call etm_blackbox_done(); it does not return. */
+void etm_blackbox_fault(void);
+
+/* What comes after that: the program's own, such as a dump or a reset.  If it returns, or is none, the core waits. */
+void etm_blackbox_done(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
