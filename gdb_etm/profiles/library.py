@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from importlib import import_module
-from typing import Any, Collection, Dict, Iterator, Optional
+from typing import Collection, Dict, Iterator, Optional
 
-from gdb_etm.files import read_regular
 from gdb_etm.profiles.profile import PartId, Profile, ProfileError, profile_of
+from gdb_etm.profiles.tables import read_toml
 
 # What the names of a user's own profiles end with.
 SUFFIX = ".etm.toml"
@@ -26,8 +24,6 @@ _MOST_OWN = 16
 _MOST_ENTRIES = 10000
 # Bytes of a profile: those of the package have less than two thousand.
 _LARGEST = 1 << 14
-# Characters of a line: the time for a key grows with the square of its parts.
-_LONGEST = 500
 
 
 def built_in() -> Dict[str, str]:
@@ -114,20 +110,7 @@ def own_lines(part_ids: Collection[PartId]) -> Iterator[str]:
 
 
 def _read(name: str, path: str) -> Profile:
-    # The standard library has a reader since Python 3.11; before it is a package of the same contents.
-    toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        text = read_regular(path, _LARGEST).decode("utf-8")
-        for number, line in enumerate(text.splitlines(), 1):
-            if len(line) > _LONGEST:
-                raise ProfileError("%s:%d: a line of more than %d characters" % (path, number, _LONGEST))
-        return profile_of(name, path, toml.loads(text))
-    except OSError as error:
-        raise ProfileError("cannot read %s: %s" % (path, error.strerror or error))
-    except RecursionError:
-        raise ProfileError("%s: tables or lists are nested too deeply" % path) from None
-    except ValueError as error:  # of TOML, or of UTF-8
-        raise ProfileError("%s: %s" % (path, error))
+    return profile_of(name, path, read_toml(path, _LARGEST, ProfileError))
 
 
 def _listed(folder: str) -> Iterator[str]:

@@ -5,13 +5,12 @@ Nothing is written to a chip but where :attr:`Profile.identity` was read first a
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import EtmError
-from gdb_etm.files import plain
+from gdb_etm.profiles.tables import WORD, TableReader
 
-_T = TypeVar("_T")
-_WORD = (1 << 32) - 1
+_WORD = WORD
 _MOST_INPUTS = 256  # external inputs of a trace unit (IHI 0064, TRCIDR5.NUMEXTIN)
 _MOST_PORTS = 8  # of a funnel (CoreSight Trace Funnel)
 
@@ -113,7 +112,7 @@ def profile_of(name: str, where: str, table: Mapping[str, Any]) -> Profile:
     :param where: The file, for messages.
     :raises ProfileError: Something of it is missing, unknown or of the wrong kind.
     """
-    reader = _Reader(where, table)
+    reader = TableReader(where, table, ProfileError)
     found = Profile(
         name,
         reader.text("title"),
@@ -135,82 +134,17 @@ def profile_of(name: str, where: str, table: Mapping[str, Any]) -> Profile:
     return found
 
 
-class _Reader:
-    # Takes one table apart, and knows what was not taken.
-
-    def __init__(self, where: str, table: Mapping[str, Any]) -> None:
-        self._where = where
-        self._left = dict(table)
-
-    def text(self, key: str, default: Optional[str] = None) -> str:
-        return plain(str(self._take(key, str, default)))
-
-    def texts(self, key: str, default: Optional[Sequence[str]] = None) -> Tuple[str, ...]:
-        found = self._take(key, list, None if default is None else list(default))
-        if not all(isinstance(each, str) for each in found):
-            raise ProfileError("%s: %s must be a list of texts" % (self._where, key))
-        return tuple(map(plain, found))
-
-    def number(self, key: str, most: int = _WORD, default: Optional[int] = None) -> int:
-        found = self._take(key, int, default)
-        if isinstance(found, bool) or not 0 <= found <= most:
-            raise ProfileError("%s: %s must be from 0 to 0x%x" % (self._where, plain(key), most))
-        return int(found)
-
-    def address(self) -> int:
-        found = self.number("address")
-        if found & 3:
-            raise ProfileError("%s: address 0x%x; words are at multiples of 4" % (self._where, found))
-        return found
-
-    def numbers(self, key: str, most: int) -> Dict[str, int]:
-        inner = _Reader("%s, %s" % (self._where, key), self._take(key, dict, {}))
-        return {plain(name): inner.number(name, most) for name in list(inner._left)}
-
-    def optional(self, key: str, make: Callable[[_Reader], _T]) -> Optional[_T]:
-        return self._made(key, self._take(key, dict, {}), make) if key in self._left else None
-
-    def several(self, key: str, make: Callable[[_Reader], _T]) -> Tuple[_T, ...]:
-        return tuple(self._made(key, each, make) for each in self._take(key, list, []))
-
-    def has(self, key: str) -> bool:
-        return key in self._left
-
-    def end(self) -> None:
-        if self._left:
-            raise ProfileError("%s: %s is unknown" % (self._where, ", ".join(map(plain, self._left))))
-
-    def _made(self, key: str, table: Any, make: Callable[[_Reader], _T]) -> _T:
-        if not isinstance(table, dict):
-            raise ProfileError("%s: %s must be a table" % (self._where, key))
-        inner = _Reader("%s, %s" % (self._where, key), table)
-        made = make(inner)
-        inner.end()
-        return made
-
-    def _take(self, key: str, kind: type, default: Any) -> Any:
-        found = self._left.pop(key, default)
-        if found is None:
-            raise ProfileError("%s: %s is missing" % (self._where, key))
-        if not isinstance(found, kind):
-            raise ProfileError("%s: %s must be %s" % (self._where, plain(key), _KINDS[kind]))
-        return found
-
-
-_KINDS: Dict[type, str] = {str: "a text", int: "a number", list: "a list", dict: "a table"}
-
-
-def _part_id(reader: _Reader) -> PartId:
+def _part_id(reader: TableReader) -> PartId:
     return PartId(reader.number("designer", 0xF7F), reader.number("part", 0xFFF))
 
 
-def _identity(reader: _Reader) -> ChipId:
+def _identity(reader: TableReader) -> ChipId:
     return ChipId(
         reader.address(), reader.number("value"), reader.number("mask", default=_WORD), reader.text("name", "")
     )
 
 
-def _enable(reader: _Reader) -> Enable:
+def _enable(reader: TableReader) -> Enable:
     return Enable(
         reader.address(),
         reader.number("value"),
@@ -220,6 +154,6 @@ def _enable(reader: _Reader) -> Enable:
     )
 
 
-def _funnel_port(reader: _Reader) -> FunnelPort:
+def _funnel_port(reader: TableReader) -> FunnelPort:
     unit = reader.number("unit") if reader.has("unit") else None
     return FunnelPort(reader.number("funnel"), reader.number("port", _MOST_PORTS - 1), unit)
