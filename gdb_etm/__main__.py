@@ -262,11 +262,8 @@ _PROGRAMS = {
     "replay": ("gdb_etm.beside.shell", "main_replay", "replay a snapshot to GDB, forward and backward"),
     "proxy": ("gdb_etm.beside.shell", "main_proxy", "give any GDB server reverse execution"),
     "board": ("gdb_etm.board.openocd", "main", "give a simulated board power, and its JTAG pins to OpenOCD"),
-    "selftest": (
-        "gdb_etm.commands.selftest_shell",
-        "main",
-        "test trace unit and buffer of a board, without a firmware",
-    ),
+    "selftest": ("gdb_etm.commands.selftest_shell", "main", "test a board's trace unit and buffer, without a firmware"),
+    "run": ("gdb_etm.unattended.shell", "main", "run a program as a script says, and check it; for test servers"),
     "coverage": ("gdb_etm.commands.merged", "coverage", "say what was seen to run; snapshots of one program add up"),
     "profile": ("gdb_etm.commands.merged", "profile", "say what the functions cost; snapshots of one program add up"),
     "report": ("gdb_etm.commands.report_shell", "main", "write one page with all that is known of a snapshot"),

@@ -45,6 +45,7 @@ PRINTS = {
     "gdb_etm/bundle/shell.py",
     "gdb_etm/commands/report_shell.py",
     "gdb_etm/commands/selftest_shell.py",
+    "gdb_etm/unattended/shell.py",
 }
 
 # One of these says what kind of evidence a test file brings.

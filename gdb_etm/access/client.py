@@ -20,6 +20,8 @@ from gdb_etm.errors import AccessError, ConnectError, EtmError
 HELLO_SECONDS = 30.0
 # How long one request may take; a probe retries on WAIT for a few seconds.
 REPLY_SECONDS = 10.0
+# How long erasing and writing of flash may take.
+_LOAD_SECONDS = 300.0
 _CHUNK_WORDS = MAX_WORDS // 2
 _CLOSING_SECONDS = 7.0
 _STARTING_SECONDS = 2.0
@@ -113,6 +115,15 @@ class Client:
         :raises EtmError: GDB is attached to the core.
         """
         self.request({"op": "reset"})
+
+    def load(self, path: str) -> None:
+        """Write a program to the chip, and halt at its first instruction.
+
+        :param path: An ELF file, as the process finds it.
+        :raises AccessError: The target does not answer, or there is no memory for it.
+        :raises EtmError: GDB is attached to the core, or the file cannot be read.
+        """
+        self.request({"op": "load", "path": path}, _LOAD_SECONDS)
 
     def registers(self) -> Dict[str, int]:
         """Read the halted core's ``r0`` to ``r12``, ``sp``, ``lr``, ``pc`` and ``xpsr``.

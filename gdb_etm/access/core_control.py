@@ -5,12 +5,15 @@ It uses the same pyOCD core as the GDB server.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import Dict, Iterator, List
 
+from elftools.common.exceptions import ELFError
 from pyocd.core import exceptions
 from pyocd.core.target import Target
 from pyocd.coresight.cortex_m import CortexM
+from pyocd.flash.file_programmer import FileProgrammer
 from pyocd.gdbserver import GDBServer
 
 from gdb_etm.access.pyocd_port import access_error
@@ -71,6 +74,24 @@ class CoreControl:
             self._core.reset_and_halt()
             for address in self._breakpoints:
                 self._core.set_breakpoint(address, Target.BreakpointType.HW)
+
+    def load(self, path: str) -> None:
+        """Write a program to flash and RAM, and halt at its first instruction.
+
+        :param path: An ELF file.
+        :raises AccessError: The target does not answer, or there is no memory for it.
+        :raises EtmError: GDB has the core, or the file cannot be read.
+        """
+        if not os.path.isfile(path):
+            raise EtmError("no file %s to load" % path)
+        with self._hold("load a program into"):
+            self._core.reset_and_halt()
+            writer = FileProgrammer(self._core.session, progress=lambda share: None, no_reset=True)
+            try:
+                writer.program(path, file_format="elf")
+            except ELFError as error:
+                raise EtmError("%s is no ELF file: %s" % (path, error)) from None
+        self.reset()
 
     def registers(self) -> Dict[str, int]:
         """Read :data:`REGISTERS` of a halted core.

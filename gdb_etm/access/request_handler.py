@@ -51,6 +51,9 @@ class Control(Protocol):
     def reset(self) -> None:
         """Reset the chip, and halt the core."""
 
+    def load(self, path: str) -> None:
+        """Write a program to the chip, and halt at its first instruction."""
+
     def registers(self) -> Dict[str, int]:
         """Read the halted core's registers."""
 
@@ -123,6 +126,7 @@ class RequestHandler:
             "run": self._run,
             "halt": self._halt,
             "reset": self._reset,
+            "load": self._load,
             "registers": self._registers,
             "set_breakpoint": self._set_breakpoint,
             "clear_breakpoint": self._clear_breakpoint,
@@ -226,6 +230,13 @@ class RequestHandler:
 
     def _reset(self, request: Message) -> Message:
         self._core.reset()
+        return {}
+
+    def _load(self, request: Message) -> Message:
+        path = request.get("path")
+        if not isinstance(path, str):
+            raise EtmError('"path" must be a text')
+        self._core.load(path)
         return {}
 
     def _registers(self, request: Message) -> Message:

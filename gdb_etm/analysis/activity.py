@@ -25,7 +25,19 @@ class Activity:
     :param caller: The activation that called it; None for a thread's or a handler's outermost.
     """
 
-    __slots__ = ("frame", "caller", "exception", "thread", "own", "inclusive", "begun", "is_whole", "_gaps")
+    __slots__ = (
+        "frame",
+        "caller",
+        "exception",
+        "thread",
+        "own",
+        "inclusive",
+        "begun",
+        "is_whole",
+        "first",
+        "unmeasured",
+        "_gaps",
+    )
 
     def __init__(self, frame: Frame, caller: Optional[Activity]) -> None:
         self.frame = frame
@@ -40,11 +52,16 @@ class Activity:
         self.begun = False
         # Whether all of it was seen, from its call to its return.
         self.is_whole = False
+        # Number of its first instruction that was seen; 0 where none was.
+        self.first = 0
+        # Instructions, its own and of what it called, whose cost is not known.
+        self.unmeasured = 0
         self._gaps = -1
 
-    def ran(self, cost: int, gaps: int, begins: bool, ends: bool) -> None:
+    def ran(self, first: int, cost: int, gaps: int, begins: bool, ends: bool) -> None:
         """Take a stretch of its own instructions.
 
+        :param first: The number of the first.
         :param cost: What they cost.
         :param gaps: How many gaps came before.
         :param begins: Whether a call leads to them.
@@ -52,7 +69,7 @@ class Activity:
         """
         self.own += cost
         if self._gaps < 0:
-            self._gaps, self.begun = gaps, begins
+            self._gaps, self.begun, self.first = gaps, begins, first
         self.is_whole = self.begun and ends and self._gaps == gaps
 
 
@@ -86,7 +103,8 @@ class ActivityReader:
         cost = self._measure(row.first, last)
         if cost is None:
             self.unmeasured += last - row.first + 1
-        activity.ran(cost or 0, self.gaps, row.entered in _BEGINS, _ends(row, after))
+            activity.unmeasured += last - row.first + 1
+        activity.ran(row.first, cost or 0, self.gaps, row.entered in _BEGINS, _ends(row, after))
 
     def _activity(self, frame: Frame, at: int) -> Activity:
         found = self._known.get(frame)
@@ -121,6 +139,7 @@ class ActivityReader:
         for one in reversed(ordered):
             if one.caller is not None:
                 one.caller.inclusive += one.inclusive
+                one.caller.unmeasured += one.unmeasured
         yield from ordered
 
 

@@ -10,6 +10,7 @@ from gdb_etm.api.explainer import Explainer
 from gdb_etm.api.files import Files, paths
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
+from gdb_etm.api.measures import Measures
 from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.recovery.recovery import Recovery
@@ -95,7 +96,7 @@ def history_of(session: DebugSession, decoded: Decoded) -> History:
     def recover(number: int) -> ContextManager[Recovery]:
         return recovered(session, decoded).solved(number, session.meter)
 
-    return History(decoded, session.debugger, recover, Explainer(session, decoded))
+    return History(decoded, session.debugger, recover, Explainer(session, decoded), Measures(session, decoded))
 
 
 def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:

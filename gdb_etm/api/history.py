@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.api.explainer import Explainer
+from gdb_etm.api.measures import Measures
 from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
@@ -97,6 +98,7 @@ class History:
     :param debugger: Finds symbols and lines, and writes instructions as text.
     :param recover: Works registers and memory out.
     :param explanations: Explains a fault, and where values came from.
+    :param measures: Measures it.
     """
 
     def __init__(
@@ -105,11 +107,14 @@ class History:
         debugger: Debugger,
         recover: Callable[[int], ContextManager[Recovery]],
         explanations: Explainer,
+        measures: Measures,
     ) -> None:
         self._decoded = decoded
         self._debugger = debugger
         self._recover = recover
         self._explanations = explanations
+        # Calls with their costs, latencies, coverage, depth of stack, and what the history does not hold.
+        self.measures = measures
         self._names: Dict[int, str] = {}
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
@@ -102,10 +103,7 @@ class Session:
         return self._connection.discovery.components
 
     def info(self) -> List[str]:
-        """Describe components, trace unit and buffer: the lines of ``etm info``.
-
-        :raises EtmError: Not connected, or the target does not answer.
-        """
+        """Describe components, trace unit and buffer, as ``etm info`` does."""
         return self.command("info")
 
     def status(self) -> List[str]:
@@ -362,6 +360,19 @@ class Session:
         """
         self._runner.reset()
         return self._stop(False)
+
+    def load(self, elf: Union[str, "os.PathLike[str]"]) -> Stop:
+        """Write a program to flash and RAM, and halt at its first instruction.
+
+        :param elf: The ELF file.
+        :raises EtmError: It cannot be written.
+        """
+        self._runner.load(os.path.expanduser(os.fspath(elf)))
+        return self._stop(False)
+
+    def begin_history(self) -> None:
+        """Begin the history of :meth:`history` anew; captures stay."""
+        self._session.joined = None
 
     def command(self, line: str) -> List[str]:
         """Run any of the ``etm`` commands.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import time
 from typing import TYPE_CHECKING, Dict, Mapping, Optional, Protocol, Sequence
@@ -38,6 +39,12 @@ class Runner(Protocol):
         """Reset the chip and halt the core at its first instruction.
 
         :raises EtmError: It cannot be reset.
+        """
+
+    def load(self, path: str) -> None:
+        """Write a program to the chip, and halt at its first instruction.
+
+        :raises EtmError: It cannot be written.
         """
 
     def pc(self) -> int:
@@ -137,6 +144,10 @@ class ScriptDebugger(OfflineDebugger):
     def reset(self) -> None:
         """Reset the chip; breakpoints stay."""
         self._connected().reset()
+
+    def load(self, path: str) -> None:
+        """Write a program to the chip, and halt at its first instruction; breakpoints stay."""
+        self._connected().load(os.path.abspath(path))
 
     def pc(self) -> int:
         """Read the program counter."""

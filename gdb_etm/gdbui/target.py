@@ -124,6 +124,11 @@ class GdbRunner:
         # Nothing was run that would tell GDB that the registers have changed.
         _execute("maintenance flush register-cache" if VERSION >= (11,) else "flushregs")
 
+    def load(self, path: str) -> None:
+        """Write a program with GDB's ``load``, and reset the chip."""
+        _execute('load "%s"' % path.replace("\\", "\\\\").replace('"', '\\"'))
+        self.reset()
+
     def pc(self) -> int:
         """Ask GDB's newest frame."""
         try:

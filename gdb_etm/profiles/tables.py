@@ -88,6 +88,10 @@ class TableReader:
         """Take a table, if it is there."""
         return self._made(key, self._take(key, dict, {}), make) if key in self._left else None
 
+    def made(self, key: str, make: Callable[[TableReader], _T]) -> _T:
+        """Take a table, which is empty where it is not there."""
+        return self._made(key, self._take(key, dict, {}), make)
+
     def several(self, key: str, make: Callable[[TableReader], _T]) -> Tuple[_T, ...]:
         """Take a list of tables."""
         return tuple(self._made(key, each, make) for each in self._take(key, list, []))
@@ -116,6 +120,10 @@ class TableReader:
         if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= most:
             raise self._error("%s: %s must be a number above 0, at most %g" % (self.where, plain(key), most))
         return float(found)
+
+    def copy(self) -> TableReader:
+        """Give a reader of what is left."""
+        return TableReader(self.where, self._left, self._error)
 
     def refuse(self, words: str) -> EtmError:
         """Make the error of something wrong in this table."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, Optional, Tuple
 
+from gdb_etm.analysis.activity import Measure
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.analysis.timeline import Instant, TimeAfter, Timeline, TimelineReader
@@ -42,9 +43,16 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
     if unit == CYCLES and not decoded.clock.has_cycles:
         raise CommandError(_NO_CYCLES)
     calls = decoded.calls(debugger.function_at, is_whole=True)
-    measure = _Cycles(decoded.clock).between if unit == CYCLES else _instructions
-    profile.add(calls, len(decoded.history), measure, _labels(debugger, decoded), decoded.paused)
+    profile.add(calls, len(decoded.history), measure_of(decoded, unit), _labels(debugger, decoded), decoded.paused)
     return profile
+
+
+def measure_of(decoded: Decoded, unit: str) -> Measure:
+    """Give what measures stretches of a history.
+
+    :param unit: ``"instructions"`` or ``"cycles"``.
+    """
+    return _Cycles(decoded.clock).between if unit == CYCLES else _instructions
 
 
 def _labels(debugger: Debugger, decoded: Decoded) -> Callable[[int], str]:
