@@ -70,10 +70,11 @@ class Measures:
             found.append(history.end_reason.value)
         gaps: Dict[str, int] = {}
         for at, event in history.interruptions():
-            is_begin = at == 0 and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
-            if isinstance(event, Gap) and not is_begin and event.reason is not GapReason.OVERWRITTEN:
-                if at not in paused or event.reason is not GapReason.TRACE_ON or event.detail:
-                    gaps[event.reason.value] = gaps.get(event.reason.value, 0) + 1
+            # What lies before the first instruction of a wrapped buffer is told already.
+            if not isinstance(event, Gap) or at == 0 and (found or event.reason is GapReason.TRACE_ON):
+                continue
+            if at not in paused or event.reason is not GapReason.TRACE_ON or event.detail:
+                gaps[event.reason.value] = gaps.get(event.reason.value, 0) + 1
         found += ["%s (%s)" % (plural(count, "gap"), reason) for reason, count in gaps.items()]
         if not self._decoded.anchored.is_whole:
             found.append("a filter leaves out what it does not include")

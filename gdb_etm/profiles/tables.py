@@ -94,7 +94,8 @@ class TableReader:
 
     def several(self, key: str, make: Callable[[TableReader], _T]) -> Tuple[_T, ...]:
         """Take a list of tables."""
-        return tuple(self._made(key, each, make) for each in self._take(key, list, []))
+        found = enumerate(self._take(key, list, []), 1)
+        return tuple(self._made("%s %d" % (key, at), each, make) for at, each in found)
 
     def has(self, key: str) -> bool:
         """Check whether a key is left."""

@@ -216,7 +216,7 @@ def test_words_of_a_profile_send_nothing_to_a_terminal(tmp_path: Path) -> None:
         ("title = 'x'", "sources is missing"),
         ("title = 'x'\nsources = []", "sources is empty"),
         ("title = 'x'\nsources = [1]", "sources must be a list of texts"),
-        (GOOD + "\ncolour = 3", "enable: colour is unknown"),
+        (GOOD + "\ncolour = 3", "enable 1: colour is unknown"),
         ("colour = 3\n" + GOOD, "colour is unknown"),
         (GOOD.replace("0x1004", "0x1002"), "words are at multiples of 4"),
         (GOOD.replace("mask = 0x30", "mask = -1"), "mask must be from 0 to 0xffffffff"),

@@ -79,12 +79,12 @@ class Counted:
         halts = [at for at, line in enumerate(lines) if line.startswith("halt")]
         self.lines = lines[halts[-2] + 1 : halts[-1]]
 
-    def _is(self, line: str, function: str) -> bool:
-        return int(line.split()[0], 16) == symbol(self._elf, function)
-
     def entries(self, function: str) -> List[int]:
         """Give the indexes at which a function begins."""
-        return [at for at, line in enumerate(self.lines) if line.startswith("0x") and self._is(line, function)]
+        address = symbol(self._elf, function)
+        return [
+            at for at, line in enumerate(self.lines) if line.startswith("0x") and int(line.split()[0], 16) == address
+        ]
 
 
 @pytest.fixture(scope="module")
