@@ -5,7 +5,7 @@ Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6; of an ADIv6 ME
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from pyocd.core import exceptions
 from pyocd.coresight.ap import (
@@ -72,6 +72,15 @@ class PyocdPort:
                     self._dp.read_dp(_DP_RDBUFF)
             finally:
                 self._ap.unlock()
+        except (exceptions.Error, OSError) as error:
+            raise access_error(error, "write 0x%08x" % address, address) from None
+
+    def write_block(self, address: int, values: Sequence[int]) -> None:
+        """Write consecutive words of memory; they have reached the bus on return."""
+        _check(address)
+        try:
+            self._ap.write_memory_block32(address, list(values))
+            self._ap.read_memory(address, 32)
         except (exceptions.Error, OSError) as error:
             raise access_error(error, "write 0x%08x" % address, address) from None
 

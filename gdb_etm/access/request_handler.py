@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.port import AccessPort
@@ -25,6 +25,8 @@ from gdb_etm.errors import AccessError, EtmError
 _WORD_MAX = 0xFFFFFFFF
 _ID_MAX = 1 << 53
 _WAIT_SECONDS = 1.0
+# The least of words in a row that is a block of memory: MTB buffers have 64 bytes and more.
+_BLOCK_WORDS = 16
 _Step = Tuple[int, int, int, int]
 _AP_MAX = (1 << 64) - 1
 
@@ -162,13 +164,18 @@ class RequestHandler:
 
     def _put_back(self) -> None:
         pending, self._at_end = self._at_end, []
-        for ap, address, value, mask in pending:
+        for run in _runs(pending):
+            ap, address, value, mask = run[0]
             port = self._session.port(ap)
+            write_block = getattr(port, "write_block", None)
             try:
                 if mask:
                     _wait(port, address, value, mask)
+                elif len(run) > 1 and write_block is not None:
+                    write_block(address, [step[2] for step in run])
                 else:
-                    port.write32(address, value)
+                    for _, address, value, _ in run:
+                        port.write32(address, value)
             except AccessError:
                 pass  # one register out of reach must not keep the others from being put back
         if self._control is not None:
@@ -267,6 +274,20 @@ class RequestHandler:
     def _close(self, request: Message) -> Message:
         self.closed = True
         return {}
+
+
+def _runs(steps: Sequence[_Step]) -> Iterator[List[_Step]]:
+    # Many writes to words in a row are memory, and one access; a few are registers.
+    run: List[_Step] = []
+    for step in [*steps, None]:
+        if step is not None and run and not step[3] | run[-1][3] and step[:2] == (run[-1][0], run[-1][1] + 4):
+            run.append(step)
+            continue
+        if len(run) >= _BLOCK_WORDS:
+            yield run
+        else:
+            yield from ([one] for one in run)
+        run = [] if step is None else [step]
 
 
 def _wait(port: AccessPort, address: int, value: int, mask: int) -> None:

@@ -27,7 +27,7 @@ MAX_LINE = 1 << 20
 # Most words in one request; more are fetched in several, so that Ctrl-C and GDB's own accesses get a turn.
 MAX_WORDS = 4096
 # Most writes that one client may leave to be done when it is gone.
-MAX_AT_END = 256
+MAX_AT_END = 256 + (1 << 14)
 
 # One line, parsed.
 Message = Dict[str, Any]

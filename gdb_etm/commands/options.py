@@ -109,7 +109,7 @@ Q_ELEMENTS = choice(
 BUFFER = Argument(
     "--buffer",
     str,
-    "where an MTB writes: an array (default: mtb_buffer), or ADDRESS,SIZE in RAM",
+    "where an MTB writes: an array (default: mtb_buffer), ADDRESS,SIZE in RAM, or free",
     "WHERE",
 )
 STOP_AFTER = Argument("--stop-after", size, "an MTB traces no more after so many bytes (8 a branch)", "BYTES")

@@ -137,8 +137,10 @@ class MtbBuffer:
         return SinkStatus(bool(mtb.MASTER.get(master, "EN")), filled, wrapped)
 
     def restoration(self) -> List[Restoration]:
-        """List nothing: the unit's driver restores the registers."""
-        return []
+        """List the writes that put back lent RAM."""
+        start = 0 if self._place is None else self._place.address
+        port = self.registers.port
+        return [Restoration(port, start + 4 * n, value) for n, value in enumerate(self._found)]
 
     def release(self) -> None:
         """Put back what was in RAM that was only borrowed."""

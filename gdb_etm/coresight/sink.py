@@ -25,6 +25,8 @@ class BufferPlace(NamedTuple):
     size: int
     # Whether the program keeps it for the trace, so that nothing of it needs to be put back.
     is_reserved: bool = True
+    # What the user should know of it, in a line; may be empty.
+    note: str = ""
 
     def __str__(self) -> str:
         return "0x%08x-0x%08x" % (self.address, self.address + self.size - 1)

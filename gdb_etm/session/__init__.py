@@ -27,7 +27,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``chip.py``: the chip behind a connection; ``doctor.py``: why there is no trace, and what mends it.
 - ``diagnosed.py``: why the program went wrong, of which a history is.
 - ``pieces.py``: recordings that are longer than the buffer, by pieces whose length ``pace.py`` finds, or the MTB
-  (``watermark.py``); ``older.py``: what stays of those beyond the history's limit.
+  (``watermark.py``), whose buffer may be in RAM that is free (``free_ram.py``); ``older.py``: what stays of those
+  beyond the history's limit.
 - ``analysed.py``: how often code ran, and what functions cost; ``counted.py``: the same with what came before;
   ``reported.py``: all of it, for a page.
 - ``selftesting.py``: a self test of the connection.

@@ -9,6 +9,7 @@ from gdb_etm.coresight.sink import BufferPlace
 from gdb_etm.errors import CommandError
 from gdb_etm.program.ram import load_writable
 from gdb_etm.session.anchor import STACK_POINTERS, ram_in_use
+from gdb_etm.session.free_ram import SMALLEST, free_place
 from gdb_etm.session.numbers import count, size
 from gdb_etm.session.places import required
 from gdb_etm.session.session import DebugSession
@@ -16,15 +17,16 @@ from gdb_etm.views.text import bytes_text
 
 # The arrays that are taken where nothing is said; NXP's tools know the other name.
 DEFAULTS = ("mtb_buffer", "__mtb_buffer__")
-# That of two packets would hold next to nothing.
-SMALLEST = 64
+# What the process beside the debugger puts back when the debugger is killed.
+_LARGEST_LENT = 1 << 16
+_FREE = re.compile(r"\s*free\s*(?:,\s*(\S+)\s*)?\Z")
 _PLACE = re.compile(r"\s*(0[xX][0-9a-fA-F]+|[0-9]+)\s*,\s*(\S+)\s*\Z")
 
 
 def buffer_of(session: DebugSession, text: Optional[str]) -> Optional[BufferPlace]:
     """Find the buffer that a start of tracing names.
 
-    :param text: A symbol, or ``ADDRESS,SIZE``; None takes the array of the program that has the usual name.
+    :param text: A symbol, ``ADDRESS,SIZE``, ``free`` or ``free,SIZE``; None takes the array with the usual name.
     :returns: None where the trace unit is another one and nothing was said, or nothing is known.
     :raises CommandError: There is no such object, it cannot be a buffer, or the program uses that RAM.
     """
@@ -38,11 +40,20 @@ def buffer_of(session: DebugSession, text: Optional[str]) -> Optional[BufferPlac
             except CommandError:
                 pass
         return None
+    if trace is not None and trace.options is not None and _is_as_before(session, text):
+        # The program has run since: its stack is elsewhere, and the buffer stays.
+        return trace.options.buffer
+    free = _FREE.match(text)
+    if free is not None:
+        wanted = None if free[1] is None else size(free[1])
+        _check_lent(wanted or 0)
+        return free_place(session, wanted)
     found = _PLACE.match(text)
     if found is None:
         return _array(session, text)
     place = BufferPlace(count(found.group(1)), size(found.group(2)), False)
     _check(place, "--buffer %s" % text)
+    _check_lent(place.size)
     _check_free(session, place)
     return place
 
@@ -54,6 +65,22 @@ def _array(session: DebugSession, name: str) -> BufferPlace:
     place = BufferPlace(first, 1 << length.bit_length() - 1)
     _check(place, "%s, 0x%08x-0x%08x" % (name, first, last))
     return place
+
+
+def _check_lent(length: int) -> None:
+    if length > _LARGEST_LENT:
+        words = (
+            "%s of lent RAM are not put back when GDB is killed, at most %s; keep an array for the trace, and name it"
+        )
+        raise CommandError(words % (bytes_text(length), bytes_text(_LARGEST_LENT)))
+
+
+def _is_as_before(session: DebugSession, text: str) -> bool:
+    return session.request is not None and session.request.buffer == text and not _is_name(text)
+
+
+def _is_name(text: str) -> bool:
+    return _FREE.match(text) is None and _PLACE.match(text) is None
 
 
 def _check(place: BufferPlace, what: str) -> None:

@@ -99,7 +99,10 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
     if connection.in_the_past:
         # Afterwards GDB goes back to the live end, and the emptied buffer would hold nothing of it.
         raise CommandError('GDB looks at the past; "continue" to the live end first')
-    lines = connection.start(options_of(session, request))
+    options = options_of(session, request)
+    lines = connection.start(options)
+    if options.buffer is not None and options.buffer.note:
+        lines.append("note: " + options.buffer.note)
     session.request = request
     session.on_trace_start()
     return lines

@@ -56,7 +56,7 @@ class TraceRequest:
     conditional: Optional[str] = None
     # One of :data:`Q_CHOICES`.
     q_elements: Optional[str] = None
-    # Of a Micro Trace Buffer: an array of the program, or ``ADDRESS,SIZE``.
+    # Of a Micro Trace Buffer: an array of the program, ``ADDRESS,SIZE``, ``free`` or ``free,SIZE``.
     buffer: Optional[str] = None
     # Of a Micro Trace Buffer: bytes after which it traces no more.
     stop_after: Optional[int] = None

@@ -258,6 +258,17 @@ def test_what_a_client_leaves_to_be_done_is_done_when_it_goes(by_hand: ByHand) -
         else:
             del leaving, port  # its socket closes with it
         assert wait_until(lambda: watcher.port().read32(SPARE) == 2)
+    # Lent RAM, of 64 KiB and of a few words; two blocks in a row, and a register.
+    lent = attach("localhost", by_hand.control_port)
+    wanted = [n * 0x10203 & 0xFFFFFFFF for n in range(1 << 14)]
+    ap, port = lent.port().ap, watcher.port()
+    steps = [(ap, SPARE + 4 * n, value, 0) for n, value in enumerate(wanted)]
+    last = SPARE + 0x18000
+    lent.at_end([*steps, (ap, last, 5, 0), (ap, last + 4, 6, 0), (ap, last + 8, 7, 0)])
+    lent.close()
+    assert wait_until(lambda: port.read32(last + 8) == 7)
+    assert port.read_block(SPARE, 1 << 14) == wanted and port.read_block(last, 2) == [5, 6]
+    port.write32(SPARE, 2)
     cancelled = attach("localhost", by_hand.control_port)
     cancelled.at_end([(0, SPARE, 3, 0)])
     cancelled.at_end([])

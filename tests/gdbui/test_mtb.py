@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import List
 
@@ -189,3 +191,54 @@ def test_no_recording_of_what_stops_itself(tmp_path: Path) -> None:
     assert 'the trace stops itself (--stop-after); "etm start" without that, and record then' in output
     output = session("nested", tmp_path, "etm start " + BUFFER, "etm record --sample 1000")
     assert any(line.startswith("--sample: this core has no cycle counter (DWT_CTRL.CYCCNTENA") for line in output)
+
+
+def _with_symbols(folder: Path, **symbols: int) -> str:
+    program = shutil.which("arm-none-eabi-objcopy")
+    if program is None:
+        pytest.skip("no arm-none-eabi-objcopy (Debian: binutils-arm-none-eabi)")
+    made = folder / "limits.elf"
+    words = ["--add-symbol=%s=%#x,global" % pair for pair in symbols.items()]
+    subprocess.run([program, *words, elf("sort"), str(made)], check=True)
+    return str(made)
+
+
+def test_ram_that_the_program_leaves_free(tmp_path: Path) -> None:
+    output = session("sort", tmp_path, "etm start --buffer free,1K", "tbreak run", "continue", "etm filter list")
+    assert "Tracing everything: 1 KiB circular at 0x20000400-0x200007ff." in output
+    note = "note: the stack may grow by 510 KiB more before it comes to the buffer; how deep it will be is not known"
+    assert note in output
+    # Whatever the stack is then, the buffer stays.
+    output = session("sort", tmp_path, "etm start --buffer free", "tbreak run", "continue", "etm start --buffer free")
+    assert output.count("Tracing everything: 4 KiB circular at 0x20001000-0x20001fff.") == 2
+
+
+def _answer(path: str, words: str) -> str:
+    return run_gdb(["etm connect board:m0 --elf %s" % path, "etm start --buffer %s" % words, "etm disconnect"])
+
+
+def test_limits_that_the_linker_script_names(tmp_path: Path) -> None:
+    path = _with_symbols(tmp_path, __StackLimit=0x20004000, __HeapLimit=0x20002100, _sbrk=0x101)
+    output = _answer(path, "free")
+    assert "4 KiB circular at 0x20003000-0x20003fff." in output
+    assert "note: the buffer is below __StackLimit, where the stack ends by the linker script" in output
+    assert "7,936 bytes are free between the variables and the stack (0x20002100-0x20003fff), too little" in _answer(
+        path, "free,8K"
+    )
+    assert "the program has a heap (_sbrk), and no symbol tells where it ends (such as __HeapLimit)" in _answer(
+        _with_symbols(tmp_path, _sbrk=0x101), "free"
+    )
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        ("free,48", "too little for 48 bytes|power of two"),
+        ("free,128K", "131072 bytes of lent RAM are not put back|128 KiB of lent RAM are not put back"),
+        ("0x20020000,128K", "128 KiB of lent RAM are not put back"),
+        ("free,x", "x"),
+    ],
+)
+def test_places_that_cannot_be(words: str, why: str) -> None:
+    output = _answer(elf("sort"), words)
+    assert "Tracing" not in output and "Traceback" not in output and re.search(why, output), output

@@ -202,3 +202,24 @@ def test_one_watermark() -> None:
         TraceOptions(stop_after=64, halts_when_full=True)
     with pytest.raises(ValueError, match="packets have 8 bytes"):
         TraceOptions(stop_after=20)
+
+
+def test_what_is_left_for_whoever_restores(boards: Any) -> None:
+    """With the debugger killed, these writes put registers and lent RAM back."""
+    live = boards(elf("sort"), "m0")
+    places = (MTB, 3), (PLACE.address, PLACE.size // 4)
+    for n in range(PLACE.size // 4):
+        live.port.write32(PLACE.address + 4 * n, n * 0x01010101)
+    before = live.registers(*places)
+    session = live.trace_session()
+    session.start(OPTIONS)
+    live.fill(session)
+    steps = session.restoration()
+    # The MTB is off before its buffer is the program's again.
+    assert (steps[0].address, steps[0].value) == (MTB + 4, 0)
+    for step in steps:
+        step.port.write32(step.address, step.value)
+    assert live.registers(*places) == before
+    # An array that the program keeps for the trace needs nothing.
+    session.start(TraceOptions(buffer=PLACE._replace(is_reserved=True)))
+    assert not any(PLACE.address <= step.address for step in session.restoration() if step.address < MTB)
