@@ -1,4 +1,4 @@
-"""A Micro Trace Buffer that halts the core before its buffer is full.
+"""Micro Trace Buffer that halts the core before it is full.
 
 Ref: CoreSight MTB-M0+ Technical Reference Manual (DDI 0486), 2.4 and 3.2.3: MTB_FLOW.AUTOHALT.
 """

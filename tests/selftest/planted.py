@@ -215,7 +215,7 @@ def bad_ram(board: Board) -> None:
 
 
 def packets(period: int, change: Callable[[int, int, bool], Optional[Tuple[int, int, bool]]]) -> Plant:
-    """Change every so many-th packet of a Micro Trace Buffer; None: it is lost."""
+    """Change each nth packet of a Micro Trace Buffer; None loses it."""
 
     def plant(board: Board) -> None:
         encoder: Any = board.unit._encoder
@@ -234,7 +234,7 @@ def packets(period: int, change: Callable[[int, int, bool], Optional[Tuple[int, 
 
 
 def stuck_buffer_word(board: Board) -> None:
-    """Have a word of the RAM that the trace goes to keep nothing."""
+    """Have a word of the trace's RAM keep nothing."""
     bus: Any = board.machine.bus
     write = bus.write
     bus.write = lambda address, size, value: None if address == _BUFFER_WORD else write(address, size, value)

@@ -77,7 +77,7 @@ def plan_disable() -> Plan:
 
 
 def watermark(options: TraceOptions, size: int) -> Optional[int]:
-    """Give how many bytes of the buffer are before its watermark; None without.
+    """Give the bytes of the buffer before its watermark; None without.
 
     :raises UnsupportedError: The buffer is full before.
     """
