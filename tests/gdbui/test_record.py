@@ -235,3 +235,34 @@ def test_ctrl_c_ends_it(tmp_path: Path) -> None:
         terminal.type("show pagination\n")
         at = terminal.wait("State of pagination is on.", at)
         assert "Python Exception" not in terminal.seen and "nothing that ran is missing" in terminal.seen
+
+
+def test_a_fault_in_a_test_suite_shows_which_tests_ran(tmp_path: Path) -> None:
+    # Tests one after the other; what the third works on is not there.
+    export = tmp_path / "run.info"
+    suite = elf("sort")
+    output = run_gdb(
+        [
+            "file " + suite,
+            "etm connect board:m33 --elf %s --truth %s" % (suite, tmp_path / "truth"),
+            "etm start",
+            "tbreak heap_sort",
+            "etm record",
+            "tbreak swap",
+            "etm record",
+            "set $r0 = 0xf0000000",
+            "etm record",
+            "etm coverage --export %s" % export,
+            "etm disconnect",
+        ]
+    )
+    assert re.findall(r"^ended: (.*)$", output, re.MULTILINE) == ["breakpoint 1", "breakpoint 2", "SIGSEGV"]
+    assert output.count("nothing that ran is missing") == 3
+    found = {name: int(times) for times, name in re.findall(r"^FNDA:(\d+),(\w+)$", export.read_text(), re.MULTILINE)}
+    lines = (tmp_path / "truth").read_text("ascii").splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith("resume"))
+    halts = [at for at, line in enumerate(lines) if line == "halt 0x%08x" % symbol(suite, "failed")] or [len(lines)]
+    executed = Counter(int(line.split()[0], 16) for line in lines[begin : halts[0]] if line.startswith("0x"))
+    tests = ("quick_sort", "insertion_sort", "heap_sort", "fibonacci", "ackermann", "is_even")
+    assert {name: found[name] for name in tests} == {name: executed[symbol(suite, name)] for name in tests}
+    assert [found[name] > 0 for name in tests] == [True, True, True, False, False, False]
