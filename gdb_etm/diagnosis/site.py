@@ -121,6 +121,7 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     if address is None and is_branch and fetches:
         # An ETMv3 does not trace where a branch went that nothing was executed at.
         address = _went_to(scene, number)
+    fetches = fetches or last is not None and is_branch and _is_even(scene, number, last)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return FaultSite(event, number, address, True, None, _target(scene, number, last, address))
     bad = _accessed(scene, number, address, _reported(registers))
@@ -153,6 +154,13 @@ def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
 def _went_to(scene: Scene, number: int) -> Optional[int]:
     maker = scene.target(number)
     return scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
+
+
+def _is_even(scene: Scene, number: int, last: Template) -> bool:
+    # Whether a branch has asked for A32 code.  Armv6-M has no fault status registers that say so.
+    maker = scene.target(number) if last.interworks else None
+    value = scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
+    return value is not None and value < _EXC_RETURN and not value & 1
 
 
 def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:

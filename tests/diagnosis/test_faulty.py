@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import pytest
 
+import gdb_etm
 from gdb_etm.__main__ import main
+from tests.firmware.cortex_m0.build import elf as m0_elf
 from tests.firmware.faulty.build import BUILT, missing
 from tests.firmware.faulty.run import Outcome, outcome
 from tests.firmware.faulty.verdict import judge
@@ -32,6 +35,8 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("radio", "O2", "m33", "stale_frame"),
     ("ripples", "O2", "m33", "race"),
     ("survey", "Og", "m33", "overrun"),
+    ("keypad", "O2", "m0", "origin"),
+    ("frames", "Os", "m0", "saved_register"),
 )
 LONGEST = 25
 
@@ -55,6 +60,23 @@ def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kin
 def test_nobody_is_accused_where_no_step_is_wrong(program: str, level: str, board: str) -> None:
     judged = judge(run(program, level, board))
     assert judged.mark in ("named", "chain", "missed") and judged.kind == "origin", judged
+
+
+def test_a_distance_in_a_register_is_no_index(tmp_path: Path) -> None:
+    # Armv6-M has the distance of a far member in a register, which calls save.  Its script ends at a device that is
+    # not there, and no access before that leaves its object.
+    with gdb_etm.connect("board:m0", elf=m0_elf("script")) as session:
+        session.configure(buffer="0x20060000,4096")
+        session.start()
+        session.run(20)
+        fault = session.capture().history().fault()
+    assert fault.verdict is not None and fault.verdict.kind == "origin"
+    assert fault.verdict.line.startswith("script.c:")
+
+
+def test_names_of_cplusplus_are_those_of_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(lines_of(run("signals", "Og", "m33"), capsys=capsys))
+    assert "(anonymous namespace)::" in text and "_ZN" not in text
 
 
 def test_a_store_that_may_have_been_the_last_is_a_step_and_accused_of_nothing(

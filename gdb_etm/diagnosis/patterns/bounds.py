@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.patterns.stacks import Stacks
@@ -16,6 +16,9 @@ from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 
 # Executions of the same instruction that are compared, at most.
 _LIKE = 64
+# Steps back to where a constant was made, and the instructions that make it of another one, at most.
+_STEPS, _MADE = 24, 2
+_KEEPING = (MakerKind.COMPUTED, MakerKind.COPIED, MakerKind.KEPT, MakerKind.LOADED)
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -190,7 +193,31 @@ class Bounds:
 
     def _varying(self, registers: Sequence[RegisterPlace]) -> int:
         # A constant is no index: Armv6-M has the distance of a far member in a register.
-        return sum(self._scene.maker(one).kind is not MakerKind.CONSTANT for one in registers)
+        return sum(not self._is_constant(one) for one in registers)
+
+    def _is_constant(self, place: RegisterPlace) -> bool:
+        # Armv6-M shifts a small number to make a larger one; calls save and restore it.
+        made: Set[int] = set()
+        for _ in range(_STEPS):
+            maker = self._scene.maker(place)
+            if maker.kind is MakerKind.CONSTANT:
+                return True
+            source = maker.sources[0] if len(maker.sources) == 1 else None
+            if maker.kind is MakerKind.LOADED and source is not None:
+                stored = self._scene.maker(source)
+                source = stored.sources[0] if stored.kind is MakerKind.STORED and len(stored.sources) == 1 else None
+                if not isinstance(source, RegisterPlace) or source.name != place.name:
+                    return False
+            elif maker.kind is MakerKind.COMPUTED:
+                # What a loop counts is an index.
+                address = self._scene.index.address(maker.number)
+                if address in made or len(made) == _MADE:
+                    return False
+                made.add(address)
+            if maker.kind not in _KEEPING or not isinstance(source, RegisterPlace):
+                return False
+            place = source
+        return False
 
     def _object(self, address: int) -> Optional[Area]:
         areas = self._scene.names.containers(address)

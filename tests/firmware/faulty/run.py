@@ -25,6 +25,8 @@ from tests.firmware.faulty.programs import PROGRAMS, builds
 _FORM = 4
 _SECONDS = 20
 _BUFFER = 4096
+# Where no program has anything.
+_MTB = "0x20060000,%d" % _BUFFER
 # Of the executions of culprit lines so many are kept, the newest.
 _MOST = 50
 
@@ -77,9 +79,12 @@ def outcome(
 def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path, anchored: bool) -> Dict[str, Any]:
     option = ("board.write_buffer=1",) if PROGRAMS[program].buffered else ()
     place = "board:" + board
-    with gdb_etm.connect(place, elf=program_file, truth=str(truth), etb_size=_BUFFER, option=option) as session:
+    size = None if board == "m0" else _BUFFER
+    with gdb_etm.connect(place, elf=program_file, truth=str(truth), etb_size=size, option=option) as session:
         if anchored:
             session._session.settings["anchor-memory"] = "on"
+        if board == "m0":
+            session.configure(buffer=_MTB)
         session.start()
         stop = session.run(_SECONDS)
         capture = session.capture()

@@ -81,6 +81,7 @@ _CORES: Dict[str, Tuple[str, str]] = {
     "m33": ("cortex-m33", "fpv5-sp-d16"),
     "m7": ("cortex-m7", "fpv5-sp-d16"),
     "m4": ("cortex-m4", "fpv4-sp-d16"),
+    "m0": ("cortex-m0plus", ""),
 }
 _FLAGS = (
     "-mthumb -std=gnu11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
@@ -108,7 +109,7 @@ def board_of(program: str) -> str:
 def options_of(board: str, floats: str, level: str) -> List[str]:
     """Return the compiler's options for a core and a level.
 
-    :param board: One of ``m33``, ``m7`` and ``m4``.
+    :param board: One of ``m33``, ``m7``, ``m4`` and ``m0``, which has no floating-point unit.
     :param floats: ``soft`` or ``hard``.
     :param level: One of LEVELS.
     """
