@@ -33,10 +33,9 @@ _LINES_AT_ONCE = 4096
 def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
     # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
     from gdb_etm.protocols.registry import PROTOCOLS
-    from gdb_etm.session.programs import with_programs
-    from gdb_etm.snapshot.reader import read_snapshot
+    from gdb_etm.session.dumps import read_captures
 
-    captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
+    captures = read_captures(arguments.snapshot, arguments.elf, arguments.buffer)
     decodable = [one for one in captures if any(source.protocol in PROTOCOLS for source in one.sources)]
     return decodable or captures[:1]
 
@@ -307,7 +306,7 @@ def _parser(typed: str) -> argparse.ArgumentParser:
 def _add_listing(commands: _Commands, name: str) -> None:
     listing = _LISTINGS[name]
     parser = commands.add_parser(name, help=listing.summary, description=listing.summary, formatter_class=_HELP)
-    parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder, or dump")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
     parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")

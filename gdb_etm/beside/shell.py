@@ -141,12 +141,11 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, acceptor:
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:
     from gdb_etm.beside.histories import Histories, SnapshotSource, TracingSource
-    from gdb_etm.session.programs import with_programs
-    from gdb_etm.snapshot.reader import read_snapshot
+    from gdb_etm.session.dumps import read_captures
 
     histories = Histories(arguments.elf)
     if arguments.snapshot is not None:
-        captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
+        captures = read_captures(arguments.snapshot, arguments.elf, arguments.buffer)
         return SnapshotSource(histories, captures, _reliance(arguments))
     return TracingSource(histories, name, _tell, _reliance(arguments))
 
@@ -274,14 +273,13 @@ def load_replay(
     """
     from gdb_etm.beside.replays import make_replay
     from gdb_etm.offline.debugger import OfflineDebugger
-    from gdb_etm.session.programs import with_programs
+    from gdb_etm.session.dumps import read_captures
     from gdb_etm.session.session import DebugSession
-    from gdb_etm.snapshot.reader import read_snapshot
 
     debugger = OfflineDebugger(files)
     session = DebugSession(debugger)
     problem: EtmError = CaptureError("%s holds no trace" % snapshot)
-    for capture in with_programs(read_snapshot(snapshot, buffer), files):
+    for capture in read_captures(snapshot, files, buffer):
         record = session.add(capture, "loaded from " + snapshot, is_live=False)
         try:
             replay = make_replay(session.decode(record, trace_id), debugger.function_at, files, record.anchored)

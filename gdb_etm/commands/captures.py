@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable, Optional
+from typing import Iterable
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag, path
 from gdb_etm.errors import CommandError
 from gdb_etm.session.captures import KEPT
-from gdb_etm.session.mtb_dumps import load_dump
+from gdb_etm.session.dumps import DumpRequest, load_dump
 from gdb_etm.session.numbers import count
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load, save
@@ -24,13 +24,25 @@ def _number(text: str) -> int:
     return 0 if text == _ALL else count(text)
 
 
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise CommandError('"%s" is neither yes nor no' % text)
+    return text == "yes"
+
+
 NUMBER = Argument("N|all", _number, "show capture N alone; all of a connection as one history again", choices=(_ALL,))
 DIRECTORY = path("DIR", "the snapshot's folder", required=True)
 FORCE = flag("-f", "replace a snapshot that is in the folder")
 BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
-FOLDER = path("DIR", "the snapshot's folder")
-MTB = Argument("--mtb", str, "in place of a folder: an MTB's buffer: a file, or ADDRESS,SIZE in memory", "WHERE")
-POSITION = Argument("--position", count, "with --mtb: what MTB_POSITION held", "VALUE")
+LOADED = path("PATH", "a snapshot's folder, or a dump: an ELF core file, Zephyr's, CrashCatcher's")
+MEMORY = Argument("--memory", str, "where the trace is in memory: SYMBOL, or ADDRESS,SIZE", "WHERE")
+RAW = path("--raw", "a file with a trace buffer's bytes", "FILE")
+POSITION = Argument("--position", count, "the buffer's write pointer: MTB_POSITION, or an offset in bytes", "VALUE")
+UNIT = Argument("--unit", str, "what traced: a file with its registers, their address, or mtb", "WHAT")
+PROFILE = Argument("--profile", str, "the chip's profile, which may say what traced", "NAME")
+FRAMED = Argument(
+    "--framed", _yes_or_no, "whether the trace is in the formatter's frames", "yes|no", choices=("yes", "no")
+)
 ELF = path("--elf", "ELF file with the program; may be given more than once", "FILE", many=True)
 
 
@@ -68,19 +80,22 @@ def run_save(session: DebugSession, values: Values) -> Iterable[str]:
 
 
 def run_load(session: DebugSession, values: Values) -> Iterable[str]:
-    """Read a snapshot folder as new captures."""
-    path, dump, position = values.get(FOLDER), values.get(MTB), values.get(POSITION)
-    if (path is None) == (dump is None):
-        raise CommandError("a snapshot's folder, or --mtb with a file or ADDRESS,SIZE")
-    if dump is not None:
-        return _load_dump(session, dump, position, values)
-    if position is not None:
-        raise CommandError("--position goes with --mtb")
-    return _load_folder(session, path or "", values)
+    """Read a snapshot folder, or trace that was left in memory, as new captures."""
+    path, raw, memory = values.get(LOADED), values.get(RAW), values.get(MEMORY)
+    if raw is not None and (path is not None or memory is not None):
+        raise CommandError("--raw is a buffer alone: neither a dump nor --memory goes with it")
+    if path is None and raw is None and memory is None:
+        raise CommandError("a snapshot's folder or a dump, or --memory, or --raw with a file")
+    others = (memory, raw, values.get(POSITION), values.get(UNIT), values.get(PROFILE), values.get(FRAMED))
+    if path is not None and not os.path.isfile(path):
+        if any(one is not None for one in others):
+            raise CommandError("%s is no dump: a snapshot's folder says itself what it holds" % path)
+        return _load_folder(session, path, values)
+    return _load_dump(session, DumpRequest(path, *others), values)
 
 
-def _load_dump(session: DebugSession, where: str, position: Optional[int], values: Values) -> Iterable[str]:
-    loaded = load_dump(session, where, position, values.all(ELF))
+def _load_dump(session: DebugSession, request: DumpRequest, values: Values) -> Iterable[str]:
+    loaded = load_dump(session, request, values.all(ELF))
     yield from loaded.lines
     yield "capture %d: %s" % (loaded.record.number, session.summary(loaded.record))
     for note in loaded.notes:
@@ -129,14 +144,18 @@ SAVE = Command(
 
 LOAD = Command(
     "load",
-    "Load a snapshot folder, or an MTB's buffer; no target is needed.",
+    "Load a snapshot folder, or trace that a crash has left; no target is needed.",
     run_load,
-    details="Firmware may put its MTB's buffer aside in a fault's handler, and MTB_POSITION with it.  In memory it is\n"
-    "read through GDB: of a target, or of a core file.",
-    arguments=(FOLDER, ELF, BUFFER, MTB, POSITION),
+    details="A dump, or the memory that GDB's target has (of a core file too), holds the record of the black box\n"
+    "(etm guide dumps), which says all that is needed.  Of other trace say where it is (--memory), what traced\n"
+    "(--unit), and how far it was written (--position), if that is known.",
+    arguments=(LOADED, ELF, BUFFER, MEMORY, RAW, POSITION, UNIT, PROFILE, FRAMED),
     examples=(
         ("load /tmp/crash", "look at what was saved"),
         ("load /tmp/capture --elf app.elf", "a capture without code"),
-        ("load --mtb crash.bin --position 0x1e2c --elf app.elf", "a buffer that firmware has put aside"),
+        ("load crash.core --elf app.elf", "what the black box kept, in a dump"),
+        ("load --memory etm_blackbox", "the same in the memory of GDB's target, or of its core file"),
+        ("load --memory 0x20001000,1K --unit mtb", "a Micro Trace Buffer of which nothing else is known"),
+        ("load --raw crash.bin --unit mtb --position 0x1e2c --elf app.elf", "a buffer that firmware has put aside"),
     ),
 )

@@ -19,10 +19,10 @@ from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.program_sources import ProgramSources
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.dumps import read_captures
 from gdb_etm.session.halt_states import anchored_of
-from gdb_etm.session.programs import named_files, with_programs
+from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
-from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.views.text import plural
 
 
@@ -115,7 +115,7 @@ class _Decoded:
         cache, count = DecoderCache(), 0
         for snapshot in self._snapshots:
             try:
-                for capture in with_programs(read_snapshot(snapshot), self._files):
+                for capture in read_captures(snapshot, self._files):
                     for decoded in self._decode(capture, snapshot, cache):
                         count += 1
                         yield decoded

@@ -12,10 +12,10 @@ from gdb_etm.exports.encode import write
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
-from gdb_etm.session.programs import named_files, with_programs
+from gdb_etm.session.dumps import read_captures
+from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
-from gdb_etm.snapshot.reader import read_snapshot
 
 # What happened between two snapshots.
 _UNSEEN = "%s was taken later"
@@ -63,7 +63,7 @@ def _session(arguments: argparse.Namespace) -> DebugSession:
     session.locations = ElfLocations(debugger)
     session.settings["history-limit"] = "unlimited"
     for snapshot in arguments.snapshots:
-        captures = with_programs(read_snapshot(snapshot, arguments.buffer), files)
+        captures = read_captures(snapshot, files, arguments.buffer)
         if len(captures) > 1:
             names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
             raise CommandError("%s: a report is of one buffer: --buffer with one of %s" % (snapshot, names))

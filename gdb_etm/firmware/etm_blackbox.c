@@ -23,6 +23,13 @@
 #define REG(address) (*(volatile uint32_t *)(uintptr_t)(address))
 #define SCS 0xe000e000u
 
+/* The processor's own ROM table; that of a Cortex-M7 lists the usual one. */
+#ifdef __ARM_ARCH_7EM__
+#define ROM_TABLE (REG(SCS + 0xd00) << 16 >> 20 == 0xc27 ? 0xe00fe000u : 0xe00ff000u)
+#else
+#define ROM_TABLE 0xe00ff000u
+#endif
+
 /* An Armv6-M core has no trace unit but an MTB. */
 #if defined ETM_BLACKBOX_MTB || defined __ARM_ARCH_6M__
 #define HAS_ETM 0
@@ -42,18 +49,21 @@ enum { WRITE = 0, HIGH = 0x1000, WAIT = 0x2000, KEEP = 0x3000, END = 0x4000 };
 enum { OFFSET = 0xfff };
 
 /* Polls: a unit that does not answer must not hold up a crash. */
-enum { PATIENCE = 10000 };
+enum { PATIENCE = 1 << 13 };
 
 KEPT struct etm_blackbox etm_blackbox;
 KEPT __attribute__((aligned(ETM_BLACKBOX_BYTES))) uint32_t etm_blackbox_trace[ETM_BLACKBOX_BYTES / 4];
 /* The stack of a crash may be what is broken. */
 KEPT uint64_t etm_blackbox_stack[24];
 
-/* What etm_blackbox_fault writes to stop the unit: where, and what. */
+/* What etm_blackbox_fault writes to stop the unit, where and what; and where it keeps the registers: while it does not
+   trace, where they do no harm to what is kept. */
+#define NOWHERE etm_blackbox_stack
 struct {
     volatile uint32_t *address;
     uint32_t value;
-} etm_blackbox_stop = {&etm_blackbox_stop.value, 0};
+    void *core;
+} etm_blackbox_stop = {&etm_blackbox_stop.value, 0, NOWHERE};
 
 /* ICTR; CPUID to VTOR; SHCSR to BFAR; SFSR and SFAR. */
 static const struct step of_system[] = {
@@ -152,7 +162,6 @@ static void drain(uint32_t sink)
 {
     uint32_t size = 4 * REG(sink + 0x004), start = REG(sink + 0x018), bytes;
 
-    etm_blackbox.pointer = start;
     etm_blackbox.status = REG(sink + 0x00c);
     /* The pointers of an ETB count words, and it must be off.  A TMC that has stopped gives its oldest word first. */
     if ((REG(sink + 0xfe0) & 0xff) == 0x07) {
@@ -160,7 +169,7 @@ static void drain(uint32_t sink)
         REG(sink + 0x014) = etm_blackbox.status & 1 ? start : 0;
         start *= 4;
     }
-    bytes = start;
+    etm_blackbox.pointer = bytes = start;
     if (etm_blackbox.status & 1)
         bytes = size;
     for (; bytes > sizeof etm_blackbox_trace; bytes -= 4)
@@ -193,6 +202,7 @@ static void complete(uint32_t cause)
     etm_blackbox.trace = (uint32_t)(uintptr_t)etm_blackbox_trace;
     etm_blackbox.checksum = checksum();
     etm_blackbox.magic = ETM_BLACKBOX_HOLDS;
+    etm_blackbox_stop.core = NOWHERE;
 }
 
 __attribute__((weak)) void etm_blackbox_done(void)
@@ -218,9 +228,10 @@ __attribute__((naked)) void etm_blackbox_fault(void)
         ".syntax unified\n\t"
         "mov    r12, r0\n\t"
         "ldr    r0, 1f\n\t"
+        "ldr    r0, [r0, #8]\n\t"
         "stmia  r0!, {r1-r7}\n\t"
         "mrs    r3, xpsr\n\t"
-        "ldr    r2, 2f\n\t"
+        "ldr    r2, 1f\n\t"
         "ldmia  r2!, {r4, r5}\n\t"
         "str    r5, [r4]\n\t"
         "mov    r4, r8\n\t"
@@ -243,14 +254,13 @@ __attribute__((naked)) void etm_blackbox_fault(void)
         "msr    msplim, r1\n\t"
         "msr    psplim, r1\n\t"
 #endif
-        "ldr    r1, 3f\n\t"
+        "ldr    r1, 2f\n\t"
         "mov    sp, r1\n\t"
         "bl     etm_blackbox_keep\n\t"
         ".align 2\n"
-        "1:     .word %c0\n"
-        "2:     .word etm_blackbox_stop\n"
-        "3:     .word etm_blackbox_stack + %c1\n"
-        :: "i"(&etm_blackbox.core), "i"(sizeof etm_blackbox_stack));
+        "1:     .word etm_blackbox_stop\n"
+        "2:     .word etm_blackbox_stack + %c0\n"
+        :: "i"(sizeof etm_blackbox_stack));
 }
 
 #ifdef ETM_BLACKBOX_HANDLERS
@@ -314,8 +324,7 @@ static uint32_t find(void)
     uint32_t mtb;
 
     etm_blackbox.unit = etm_blackbox.sink = 0;
-    /* The processor's own table; that of a Cortex-M7 lists the usual one. */
-    mtb = search(REG(SCS + 0xd00) << 16 >> 20 == 0xc27 ? 0xe00fe000u : 0xe00ff000u, 0);
+    mtb = search(ROM_TABLE, 0);
     unit = etm_blackbox.unit;
     sink = etm_blackbox.sink;
     if (!unit || !sink) {
@@ -360,6 +369,7 @@ int etm_blackbox_begin(void)
         return 0;
     etm_blackbox_stop.address = stop;
     etm_blackbox_stop.value = script->value;
+    etm_blackbox_stop.core = &etm_blackbox.core;
     etm_blackbox.magic = ETM_BLACKBOX_TRACES;
 #if HAS_ETM
     if (etm_blackbox.sink)
@@ -372,9 +382,4 @@ int etm_blackbox_begin(void)
         REG(unit + 4) = 1u << 31 | MTB_MASK;
     }
     return 0;
-}
-
-void etm_blackbox_forget(void)
-{
-    etm_blackbox.magic = 0;
 }

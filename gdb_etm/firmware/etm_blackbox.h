@@ -42,8 +42,8 @@ extern "C" {
 #define ETM_BLACKBOX_WORDS 26u
 
 /* What etm_blackbox.magic says. */
-#define ETM_BLACKBOX_TRACES 0x5254424Du /* "MBTR": it traces */
-#define ETM_BLACKBOX_HOLDS 0x4442424Du  /* "MBBD": it holds a crash */
+#define ETM_BLACKBOX_TRACES 0x5254424Du         /* "MBTR": it traces */
+#define ETM_BLACKBOX_HOLDS (ETM_BLACKBOX_TRACES + 1u) /* it holds a crash */
 
 enum etm_blackbox_cause {
     /* etm_blackbox_fault was reached: by a fault, or by a call. */
@@ -84,9 +84,10 @@ struct etm_blackbox {
     uint32_t unit, sink;
     /* The trace in RAM: where, and how many bytes. */
     uint32_t trace, bytes;
-    /* How many bytes the buffer holds: if it holds more than are in RAM, those are the newest. */
+    /* How many bytes the buffer holds: if more than are in RAM, those are the newest.  Of a Micro Trace Buffer its
+       registers say this, and what follows. */
     uint32_t capacity;
-    /* The buffer's write pointer (RWP, MTB_POSITION) and status (STS, MTB_MASTER) when it had stopped. */
+    /* Where the next byte would have been written in the buffer, and its status register (STS). */
     uint32_t pointer, status;
     struct etm_blackbox_core core;
     /* Registers of the system, and then of the trace unit; address 0 ends them. */
@@ -100,7 +101,10 @@ extern uint32_t etm_blackbox_trace[ETM_BLACKBOX_BYTES / 4];
 int etm_blackbox_begin(void);
 
 /* Give up what is kept, so that etm_blackbox_begin() starts again. */
-void etm_blackbox_forget(void);
+static inline void etm_blackbox_forget(void)
+{
+    etm_blackbox.magic = 0;
+}
 
 /* Freeze trace unit and buffer, keep all, and call etm_blackbox_done(); it does not return. */
 void etm_blackbox_fault(void);

@@ -90,6 +90,8 @@ class Profile(NamedTuple):
     notes: Tuple[str, ...] = ()
     # Address of a Micro Trace Buffer's registers, which a ROM table may not list.
     mtb: Optional[int] = None
+    # Identification registers of the trace unit by datasheet name, for trace of which nothing else says what made it.
+    unit: Mapping[str, int] = {}
 
     def funnel_inputs(self, unit: int) -> Dict[int, int]:
         """Return the funnel ports of a trace unit, as masks by address.
@@ -125,6 +127,7 @@ def profile_of(name: str, where: str, table: Mapping[str, Any]) -> Profile:
         reader.text("no-buffer", ""),
         reader.texts("notes", ()),
         reader.optional("mtb", lambda inner: inner.address()),
+        reader.numbers("unit", _WORD),
     )
     reader.end()
     if not found.sources:

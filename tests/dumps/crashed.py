@@ -1,0 +1,89 @@
+"""Boards that crash with the black box linked and no debugger there, and what a live session says of the same."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Tuple
+
+import gdb_etm
+from gdb_etm.board.board import AnyBoard, make_board
+from gdb_etm.board.options import BoardOptions
+from tests.dumps.made import elf_core
+from tests.firmware.blackbox.build import elf
+from tests.firmware.build import symbol
+
+RAM, RAM_SIZE = 0x20000000, 0x8000
+WAYS = {"call": 1, "load": 2, "stack": 3, "assertion": 4, "division": 5, "watchdog": 6}
+_PATIENCE = 20.0
+_NUMBERS = re.compile(r"#[0-9,]+|(?<=etm goto )[0-9]+")
+
+
+class Crashed(NamedTuple):
+    """What is left of a crash."""
+
+    elf: str
+    # All of the RAM that the program uses.
+    ram: bytes
+    registers: Dict[str, int]
+
+    def core(self, folder: Path) -> str:
+        """Write an ELF core file, and give its path."""
+        path = folder / "crash.core"
+        path.write_bytes(elf_core([(RAM, self.ram)], self.registers))
+        return str(path)
+
+
+def board_with(path: str, board: str, way: str, *faults: str) -> AnyBoard:
+    """Give a board power, and ask its program for a crash."""
+    made = make_board(BoardOptions(board, path, faults=faults))
+    made.machine.write(symbol(path, "order"), 4, WAYS[way])
+    return made
+
+
+def until(made: AnyBoard, path: str, name: str) -> None:
+    """Wait until a variable of the program is not 0."""
+    end = time.monotonic() + _PATIENCE
+    while not made.machine.read(symbol(path, name), 4):
+        assert time.monotonic() < end and not made.machine.core.locked_up
+        time.sleep(0.002)
+
+
+def left(made: AnyBoard, path: str) -> Crashed:
+    """Read what is left, as a debugger that comes later."""
+    ram = made.machine.read_block(RAM, RAM_SIZE)
+    return Crashed(path, ram, {"pc": made.machine.core.engine.pc & ~1})
+
+
+def crash(level: str, board: str, way: str) -> Crashed:
+    """Let a program crash with no debugger present."""
+    path = elf(level, board)
+    made = board_with(path, board, way)
+    try:
+        until(made, path, "finished_crashes")
+        return left(made, path)
+    finally:
+        made.close()
+
+
+def live(path: str, board: str, way: str) -> List[str]:
+    """Run the same in a live session to the black box's first instruction, and say what "etm fault" says."""
+    where, unit = "board:" + board, 1 if board == "m33,mtb" else None
+    with gdb_etm.connect(where, elf=path, unit=unit) as session:
+        port = session._runner._connected().port()
+        port.write32(symbol(path, "order"), WAYS[way])
+        is_mtb = board in ("m0", "m23", "m33,mtb")
+        session.command("start --buffer etm_blackbox_trace" if is_mtb else "start")
+        session.run_to("*0x%x" % symbol(path, "etm_blackbox_fault"), _PATIENCE)
+        return verdict(session.command("fault"))
+
+
+def verdict(lines: List[str]) -> List[str]:
+    """Take the numbers of instructions out of what "etm fault" says: the traces are not equally long."""
+    return [" ".join(_NUMBERS.sub("#", line).split()) for line in lines]
+
+
+def parts(ram: bytes) -> List[Tuple[int, bytes]]:
+    """Cut RAM as dumps with several pieces have it."""
+    return [(RAM, ram[:0x1234]), (RAM + 0x1234, ram[0x1234:])]
