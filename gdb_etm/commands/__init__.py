@@ -11,6 +11,7 @@
 - ``selftest_shell.py``: ``gdb-etm selftest``, which connects as well.
 - ``coverage.py``, ``profile.py``, ``timeline.py``, which the shell has for many snapshots: ``merged.py``.
 - ``record.py``: more than the buffer holds.
+- ``compare.py``: two executions; ``compare_shell.py``: ``gdb-etm compare``.
 - ``report.py``: all of that in a page; ``report_shell.py``: ``gdb-etm report``.
 - ``options.py``: the options of ``etm start``, which ``etm plan`` and ``etm diff`` take as well.
 

@@ -23,6 +23,7 @@ _COMMANDS: Dict[str, Tuple[str, ...]] = {
     "offline": ("captures", "save", "load"),
     "reverse": ("replay",),
     "fault": ("fault", "origin", "uses", "race"),
+    "compare": ("compare",),
     "values": ("print", "x", "why", "writes"),
 }
 

@@ -6,6 +6,7 @@ from typing import Dict, Tuple
 
 from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
+from gdb_etm.commands.compare import COMPARE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT
 from gdb_etm.commands.counter import COUNTER, SEQUENCER, TRIGGER
 from gdb_etm.commands.coverage import COVERAGE
@@ -79,6 +80,7 @@ COMMANDS: Tuple[Command, ...] = (
     WHY,
     WRITES,
     RACE,
+    COMPARE,
     *FRAME_COMMANDS,
     *MOVE_COMMANDS,
 )

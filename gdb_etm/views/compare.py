@@ -1,0 +1,212 @@
+"""Two executions compared, as lines and as an object."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.analysis.compare import Comparison, ElsewhereInterrupted
+from gdb_etm.recovery.values import Tier
+from gdb_etm.views.schema import document
+from gdb_etm.views.text import align, plural
+
+# Functions that are listed; an object has all.
+_MOST = 10
+
+
+class ComparedOperand(NamedTuple):
+    """What a branch was decided by."""
+
+    # Lower-case.
+    register: str
+    # None where it is not known.
+    value: Optional[int]
+    tier: Tier
+    # Where it came from, in words; may be empty.
+    origin: str
+
+
+class ComparedPlace(NamedTuple):
+    """Where one execution was."""
+
+    number: int
+    address: int
+    # ``"parse+34"``, ``"rx.c:97"`` and the line itself; empty where unknown.
+    symbol: str
+    line: str
+    source: str
+    # The instruction.
+    text: str
+
+
+class ComparedBranch(NamedTuple):
+    """The branch of one execution, and where it led."""
+
+    branch: ComparedPlace
+    # None where the execution ended.
+    next: Optional[ComparedPlace]
+    # What decided it; the branch itself where that is no other instruction.
+    decided: ComparedPlace
+    operands: Tuple[ComparedOperand, ...]
+    # The functions around it, innermost first; the last may be an exception.
+    callers: Tuple[str, ...]
+
+
+class FunctionChange(NamedTuple):
+    """How a function ran in both."""
+
+    name: str
+    # Calls that were seen to begin, and own instructions.
+    left_calls: int
+    right_calls: int
+    left: int
+    right: int
+
+
+class TimeChange(NamedTuple):
+    """The median cost of whole calls of a function in both."""
+
+    name: str
+    left: int
+    right: int
+
+
+class Compared(NamedTuple):
+    """How two executions compare."""
+
+    # What the user calls them, and how many instructions they have.
+    names: Tuple[str, str]
+    lengths: Tuple[int, int]
+    # Whether they were compared by source line: two builds.
+    by_line: bool
+    comparison: Comparison
+    # Of both, where there is a divergence.
+    branches: Optional[Tuple[ComparedBranch, ComparedBranch]]
+    # Of the exception that came elsewhere; None where it did not come.
+    interrupted: Tuple[Optional[ComparedPlace], Optional[ComparedPlace]]
+    functions: Tuple[FunctionChange, ...]
+    # ``"cycles"`` where both were traced with them, else ``"instructions"``.
+    unit: str
+    times: Tuple[TimeChange, ...]
+    doubts: Tuple[str, ...]
+
+    @property
+    def interrupt(self) -> Optional[ElsewhereInterrupted]:
+        """The exception that came elsewhere."""
+        return self.comparison.interrupt
+
+
+def compare_lines(found: Compared) -> Iterator[str]:
+    """Say how two executions compare."""
+    names = zip("AB", found.names, found.lengths)
+    yield "; ".join("%s: %s, %s" % (letter, name, plural(length, "instruction")) for letter, name, length in names)
+    what = plural(found.comparison.alike, "source line" if found.by_line else "instruction")
+    how = "two builds, compared by source line: " if found.by_line else ""
+    yield "%salike for %s%s" % (how, what, "" if found.branches else "; no branch went another way")
+    if found.interrupt is not None:
+        yield "%s came elsewhere:" % found.interrupt.name
+        for letter, place in zip("AB", found.interrupted):
+            yield "    %s  %s" % (letter, "after " + _place_text(place) if place is not None else "not before that")
+    if found.branches is not None:
+        yield from _branch_lines(found.branches, found.comparison)
+    yield from _change_lines(found)
+    for doubt in found.doubts:
+        yield "doubt: " + doubt
+
+
+def _branch_lines(branches: Tuple[ComparedBranch, ComparedBranch], comparison: Comparison) -> Iterator[str]:
+    left, right = branches
+    handler = comparison.divergence.handler if comparison.divergence is not None else ""
+    yield "first branch that went another way%s:" % (", in %s" % handler if handler else "")
+    for letter, one in zip("AB", branches):
+        yield "    %s  %s  %s" % (letter, _place_text(one.branch), one.branch.text)
+        yield "       -> %s" % (_place_text(one.next) if one.next is not None else "the end")
+    if left.branch.source:
+        yield "    " + left.branch.source
+    if left.decided.number != left.branch.number:
+        yield "    decided by %s  %s" % (left.decided.text, left.decided.line)
+    for operand, other in zip(left.operands, right.operands):
+        yield "    %-4s A %s" % (operand.register, _operand_text(operand))
+        yield "    %-4s B %s" % (other.register, _operand_text(other))
+    yield "    in %s" % ", called by ".join(left.callers)
+
+
+def _place_text(place: ComparedPlace) -> str:
+    return " ".join(filter(None, ("#{:,}".format(place.number), "<%s>" % place.symbol, place.line)))
+
+
+def _operand_text(operand: ComparedOperand) -> str:
+    if operand.value is None:
+        return "<unavailable>"
+    origin = ": " + operand.origin if operand.origin else ""
+    return "0x%08x (%s)%s" % (operand.value, operand.tier.name.lower(), origin)
+
+
+def _change_lines(found: Compared) -> Iterator[str]:
+    if found.functions:
+        yield "functions that ran more, less, or in one only:"
+        rows: List[List[str]] = [["    ", "calls A", "calls B", "instructions A", "instructions B"]]
+        for one in found.functions[:_MOST]:
+            rows.append(["    " + one.name, *["{:,}".format(number) for number in one[1:]]])
+        yield from align(rows)
+        if len(found.functions) > _MOST:
+            yield "    ... and %d more" % (len(found.functions) - _MOST)
+    if found.times:
+        yield "%s of a call, median:" % found.unit
+        rows = [["    " + one.name, "%d -> %d" % (one.left, one.right)] for one in found.times[:_MOST]]
+        yield from align(rows)
+
+
+def compare_object(found: Compared) -> Dict[str, Any]:
+    """Make the object of a comparison."""
+    there, interrupt = found.comparison.divergence, found.interrupt
+    return document(
+        "compare",
+        {
+            "names": list(found.names),
+            "instructions": list(found.lengths),
+            "by_line": found.by_line,
+            "alike": found.comparison.alike,
+            "handler": there.handler or None if there is not None else None,
+            "branch": [_branch_object(one) for one in found.branches] if found.branches is not None else None,
+            "interrupt": (
+                {"name": interrupt.name, "after": [_place_object(one) for one in found.interrupted]}
+                if interrupt is not None
+                else None
+            ),
+            "functions": [one._asdict() for one in found.functions],
+            "unit": found.unit,
+            "times": [one._asdict() for one in found.times],
+            "doubts": list(found.doubts),
+        },
+    )
+
+
+def _branch_object(one: ComparedBranch) -> Dict[str, Any]:
+    return {
+        "branch": _place_object(one.branch),
+        "next": _place_object(one.next),
+        "decided": _place_object(one.decided),
+        "operands": [
+            {
+                "register": operand.register,
+                "value": operand.value,
+                "tier": operand.tier.name.lower(),
+                "origin": operand.origin or None,
+            }
+            for operand in one.operands
+        ],
+        "callers": list(one.callers),
+    }
+
+
+def _place_object(place: Optional[ComparedPlace]) -> Optional[Dict[str, Any]]:
+    if place is None:
+        return None
+    return {
+        "number": place.number,
+        "address": hex(place.address),
+        "symbol": place.symbol or None,
+        "line": place.line or None,
+        "source": place.source or None,
+        "text": place.text,
+    }
