@@ -174,6 +174,7 @@ def _operand(side: Side, scene: Scene, number: int, name: str) -> ComparedOperan
         try:
             steps = origin_in(side.session, side.decoded, name, number, False).steps
             text = steps[0].text.partition(": ")[2] if steps else ""
+            text = "" if text.startswith("maybe") else text
         except CommandError:
             pass
     return ComparedOperand(name, value.value, value.tier, text)

@@ -168,22 +168,33 @@ class ScriptRuns:
                 check.result((), (), accepts).outcome is not Outcome.PASSED for check in self._checks
             )
         if is_wrong and observed is not None and self._folder is not None and len(self._written) < 2 * _MOST_WRITTEN:
-            self._write(session, os.path.join(self._folder, "run-%d" % number))
+            written, notes = write_run(session, os.path.join(self._folder, "run-%d" % number))
+            self._written += written
+            self._notes += notes
 
-    def _write(self, session: Session, folder: str) -> None:
-        snapshot = os.path.join(folder, "snapshot")
-        for path, do in (
-            (os.path.join(folder, "index.html"), lambda: session.command("report %s" % shlex.quote(folder))),
-            (snapshot, lambda: session.capture().save(snapshot, replace=True)),
-        ):
-            try:
-                os.makedirs(folder, exist_ok=True)
-                do()
-                self._written.append(path)
-            except OSError as error:
-                self._notes.append("%s: not written: %s" % (path, error.strerror))
-            except EtmError as error:
-                self._notes.append("%s: not written: %s" % (path, error))
+
+def write_run(session: Session, folder: str) -> Tuple[List[str], List[str]]:
+    """Write the report and the snapshot of the last run.
+
+    :returns: What was written, and why something was not.
+    """
+    snapshot = os.path.join(folder, "snapshot")
+    written: List[str] = []
+    notes: List[str] = []
+    steps: Tuple[Tuple[str, Callable[[], object]], ...] = (
+        (os.path.join(folder, "index.html"), lambda: session.command("report %s" % shlex.quote(folder))),
+        (snapshot, lambda: session.capture().save(snapshot, replace=True)),
+    )
+    for path, step in steps:
+        try:
+            os.makedirs(folder, exist_ok=True)
+            step()
+            written.append(path)
+        except OSError as error:
+            notes.append("%s: not written: %s" % (path, error.strerror))
+        except EtmError as error:
+            notes.append("%s: not written: %s" % (path, error))
+    return written, notes
 
 
 def prepare(session: Session, script: Script) -> None:
