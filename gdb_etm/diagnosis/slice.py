@@ -78,7 +78,7 @@ class Slice:
             self.nodes.append(Node(at, maker, node.at, node.is_address, len(self.nodes)))
 
     def supposed(self, node: Node) -> Optional[Node]:
-        """Give the store that may have put a value there, after a node that ends in others of unknown address."""
+        """Give the store that may have made a hidden node's value."""
         is_end = node.maker.kind is MakerKind.HIDDEN
         following = self.nodes[node.at + 1 : node.at + 2] if is_end else []
         return next((one for one in following if one.parent == node.at), None)

@@ -41,7 +41,7 @@ class OfflineDebugger:
         self._disassembler = Disassembler(self.function_at)
 
     def function_at(self, address: int) -> Optional[Function]:
-        """Find a function in the symbol tables; of C++ by its name in the source, where debug information has that."""
+        """Find a function, with its name in the source."""
         found = self._symbols.at(address)
         return self._spelled(found) if found is not None and found.name.startswith(_MANGLED) else found
 

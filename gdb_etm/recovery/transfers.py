@@ -49,7 +49,7 @@ class Transfer(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """The largest of its lengths; that of a word where there is none."""
+        """The largest of its lengths, or a word where there is none."""
         return max([one.value for one in self.lengths], default=_WORD)
 
     def reaching(self, address: int, size: int) -> Optional[Tuple[Length, int]]:
@@ -95,7 +95,9 @@ def regions(found: Sequence[Transfer], unit: int = 1) -> Tuple[Area, ...]:
 
 
 def reached(ssa: TraceSsa, unit: int) -> Tuple[Area, ...]:
-    """Give what devices may have written; nothing where that is in too many pieces.
+    """Give what devices may have written.
+
+    There is nothing where that is in too many pieces.
 
     :param ssa: With what is known so far; its addresses and values need not be all.
     :param unit: One of ``GUESSES``.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand, and the board's truth: what a device was told to write."""
+"""Worked by hand, and the board's truth: what devices were told."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def told(count: int) -> Ran:
 
 @pytest.fixture(name="solved")
 def count_solutions(monkeypatch: pytest.MonkeyPatch) -> List[bool]:
-    """List, for each time that a piece is solved, whether its facts contradict each other."""
+    """List, for each solution of a piece, whether it contradicts itself."""
     found: List[bool] = []
 
     class Counted(made.Solution):

@@ -217,7 +217,7 @@ def levels_of(program: str) -> Tuple[str, ...]:
 
 
 def builds() -> Tuple[Tuple[str, str, str], ...]:
-    """Return all builds: program, level, board; those with a Micro Trace Buffer last."""
+    """Return all builds: program, level, board; those on m0 last."""
     found = [
         (program, level, board)
         for program, faulty in PROGRAMS.items()
