@@ -33,7 +33,7 @@ _LINES_AT_ONCE = 4096
 def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
     # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
     from gdb_etm.protocols.registry import PROTOCOLS
-    from gdb_etm.session.dumps import read_captures
+    from gdb_etm.session.saved import read_captures
 
     captures = read_captures(arguments.snapshot, arguments.elf, arguments.buffer)
     decodable = [one for one in captures if any(source.protocol in PROTOCOLS for source in one.sources)]
@@ -267,6 +267,8 @@ _PROGRAMS = {
     "profile": ("gdb_etm.commands.merged", "profile", "say what the functions cost; snapshots of one program add up"),
     "compare": ("gdb_etm.commands.compare_shell", "main", "compare two snapshots: where they went another way first"),
     "report": ("gdb_etm.commands.report_shell", "main", "write one page with all that is known of a snapshot"),
+    "blackbox": ("gdb_etm.commands.blackbox_shell", "main", "write out the C files of the black box"),
+    "anonymise": ("gdb_etm.commands.anonymise_shell", "main", "write what the history needs of a dump, and no more"),
     "replay-bundle": ("gdb_etm.bundle.shell", "main", "repeat what etm doctor --bundle recorded"),
 }
 

@@ -14,7 +14,7 @@ from gdb_etm.api.measures import Measures
 from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.session import snapshots
+from gdb_etm.session import dumps, snapshots
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.session import DebugSession
@@ -100,13 +100,13 @@ def history_of(session: DebugSession, decoded: Decoded) -> History:
 
 
 def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:
-    """Read a snapshot folder.
+    """Read a snapshot folder, or a dump with the black box's record.
 
     :meth:`Capture.save`, ``etm save``, Arm Development Studio and other tools write such folders.
 
     Inside GDB the captures are added to those of the ``etm`` commands, as ``etm load`` does.
 
-    :param snapshot: The folder.
+    :param snapshot: The folder, or the dump's file: an ELF core file, Zephyr's, CrashCatcher's.
     :param elf: ELF files with the program.
     :param buffer: The name of the only trace buffer that is wanted.
     :returns: One capture for each trace buffer in it.
@@ -115,5 +115,8 @@ def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Opti
     :raises CommandError: An ELF file is not there.
     """
     session = commands_session() if is_inside() else DebugSession(ScriptDebugger())
-    loaded = snapshots.load(session, os.fspath(snapshot), paths(elf), buffer)
+    path = os.fspath(snapshot)
+    if os.path.isfile(path):
+        return [Capture(session, dumps.load_dump(session, dumps.DumpRequest(path), paths(elf)).record)]
+    loaded = snapshots.load(session, path, paths(elf), buffer)
     return [Capture(session, record) for record in loaded.captures]

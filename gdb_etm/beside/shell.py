@@ -141,7 +141,7 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, acceptor:
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:
     from gdb_etm.beside.histories import Histories, SnapshotSource, TracingSource
-    from gdb_etm.session.dumps import read_captures
+    from gdb_etm.session.saved import read_captures
 
     histories = Histories(arguments.elf)
     if arguments.snapshot is not None:
@@ -273,7 +273,7 @@ def load_replay(
     """
     from gdb_etm.beside.replays import make_replay
     from gdb_etm.offline.debugger import OfflineDebugger
-    from gdb_etm.session.dumps import read_captures
+    from gdb_etm.session.saved import read_captures
     from gdb_etm.session.session import DebugSession
 
     debugger = OfflineDebugger(files)

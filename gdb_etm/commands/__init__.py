@@ -9,6 +9,7 @@
   ``filter.py``, ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``,
   ``writes.py``, ``origin.py``, ``race.py``, ``selftest.py``; ``value_objects.py``: what these print as JSON.
 - ``selftest_shell.py``: ``gdb-etm selftest``, which connects as well.
+- ``anonymise.py`` and, in the shell, ``anonymise_shell.py``; ``blackbox_shell.py``: the C files that firmware links.
 - ``coverage.py``, ``profile.py``, ``timeline.py``, which the shell has for many snapshots: ``merged.py``.
 - ``record.py``: more than the buffer holds.
 - ``compare.py``: two executions; ``compare_shell.py``: ``gdb-etm compare``.

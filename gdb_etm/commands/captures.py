@@ -154,8 +154,8 @@ LOAD = Command(
         ("load /tmp/crash", "look at what was saved"),
         ("load /tmp/capture --elf app.elf", "a capture without code"),
         ("load crash.core --elf app.elf", "what the black box kept, in a dump"),
-        ("load --memory etm_blackbox", "the same in the memory of GDB's target, or of its core file"),
-        ("load --memory 0x20001000,1K --unit mtb", "a Micro Trace Buffer of which nothing else is known"),
-        ("load --raw crash.bin --unit mtb --position 0x1e2c --elf app.elf", "a buffer that firmware has put aside"),
+        ("load --memory etm_blackbox", "the same in what GDB's target has"),
+        ("load --memory 0x20001000,1K --unit mtb", "an MTB of which nothing else is known"),
+        ("load --raw mtb.bin --unit mtb --position 0x1e2c", "a buffer that firmware has put aside"),
     ),
 )

@@ -19,10 +19,10 @@ from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.program_sources import ProgramSources
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
-from gdb_etm.session.dumps import read_captures
 from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.session.saved import read_captures
 from gdb_etm.views.text import plural
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
+from gdb_etm.commands.anonymise import ANONYMISE
 from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.compare import COMPARE
@@ -70,6 +71,7 @@ COMMANDS: Tuple[Command, ...] = (
     REPORT,
     CAPTURES,
     SAVE,
+    ANONYMISE,
     LOAD,
     REPLAY,
     PRINT,

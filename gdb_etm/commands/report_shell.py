@@ -12,9 +12,9 @@ from gdb_etm.exports.encode import write
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
-from gdb_etm.session.dumps import read_captures
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.session.saved import read_captures
 from gdb_etm.session.session import DebugSession
 
 # What happened between two snapshots.

@@ -38,7 +38,7 @@ _MAINLINE = 0xF
 Read = Callable[[int, int], bytes]
 
 
-class Record(NamedTuple):
+class BlackBoxRecord(NamedTuple):
     """What the black box kept of a crash."""
 
     protocol: str
@@ -62,7 +62,7 @@ class Record(NamedTuple):
     core: Mapping[str, int]
 
 
-def read_record(read: Read, address: int) -> Optional[Record]:
+def read_record(read: Read, address: int) -> Optional[BlackBoxRecord]:
     """Read the record at an address; None where none is.
 
     :raises ImageError: It is damaged, of another version, or tells that no crash was kept.
@@ -73,7 +73,7 @@ def read_record(read: Read, address: int) -> Optional[Record]:
     magic, checksum, resets, form = struct.unpack("<4I", head)
     where = "the black box at 0x%08x" % address
     if magic == TRACES:
-        raise ImageError("%s still traces: no crash was kept" % where)
+        raise ImageError("%s still traces: no crash is kept before its etm_blackbox_fault has run" % where)
     if magic != HOLDS:
         return None
     size = form & 0xFFFF
@@ -109,7 +109,7 @@ def read_record(read: Read, address: int) -> Optional[Record]:
         core.update((name.lower(), system[name]) for name in _STATUS if name in system)
         # They are there with the Security Extension alone.
         core.update((name.lower(), system[name]) for name in _SECURE_STATUS if system.get(name))
-    return Record(
+    return BlackBoxRecord(
         _PROTOCOLS[kind],
         is_fault,
         resets,

@@ -15,8 +15,9 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``captures.py``: captures at hand, decoded when somebody looks; ``joined.py``: those that follow each other, as one
   history; ``summary.py``: one in a line; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
-- ``snapshots.py``: captures saved in folders and loaded from them; ``dumps.py``: trace that a crash left in memory,
-  of which ``left_buffers.py`` finds what nobody says.
+- ``snapshots.py``: captures saved in folders and loaded from them; ``dumps.py``: trace that a crash left in memory, of
+  which ``left_buffers.py`` finds what nobody says; ``saved.py`` reads both without a session; ``anonymised.py``: what
+  of a capture may be passed on.
 - ``anchor.py``: a core at rest, and reading of its memory; ``halt_states.py``: its states at the halt and before the
   run, from which the past is worked out; ``fault_hint.py``: the line of a halt within a fault's handler.
 - ``walk.py``: the cursor in a history; ``reverse.py``: the debugger's own reverse execution, which moves it;

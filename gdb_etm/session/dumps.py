@@ -5,14 +5,13 @@ A record beside it, such as the black box's, says all of it; else the user says 
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.dumps.dump import MOST_BYTES
 from gdb_etm.dumps.recognise import read_dump
-from gdb_etm.dumps.record import SYMBOL, Record, read_record
+from gdb_etm.dumps.record import SYMBOL, BlackBoxRecord, read_record
 from gdb_etm.errors import AccessError, CommandError, ConnectError
 from gdb_etm.files import read_regular
 from gdb_etm.program.data_symbols import DataSymbol, read_data_symbols
@@ -100,21 +99,13 @@ def load_dump(session: DebugSession, request: DumpRequest, elf: Sequence[str]) -
     return LoadedDump(record, lines, list(capture.notes))
 
 
-def read_captures(path: str, elf: Sequence[str], buffer: Optional[str] = None) -> List[RawCapture]:
-    """Read what was saved, with its program: a snapshot's folder, or a dump with a record in it.
+def captures_of(path: str, elf: Sequence[str]) -> List[RawCapture]:
+    """Read a dump with a record in it, without its program.
 
     :param elf: ELF files with the program.
-    :param buffer: The name of a snapshot's only trace buffer that is wanted.
-    :raises SnapshotError: The folder cannot be read.
-    :raises ImageError: A file cannot be read, or is another program than the one that ran.
+    :raises ImageError: A file cannot be read.
     """
-    if os.path.isfile(path):
-        captures = [capture_of(DumpRequest(path), _in_file(path), elf)]
-    else:
-        from gdb_etm.snapshot.reader import read_snapshot
-
-        captures = read_snapshot(path, buffer)
-    return with_programs(captures, elf)
+    return [capture_of(DumpRequest(path), _in_file(path), elf)]
 
 
 def capture_of(request: DumpRequest, place: _Place, programs: Sequence[str]) -> RawCapture:
@@ -209,7 +200,7 @@ def _in_target(debugger: Debugger, images: Callable[[], Iterable[MemoryImage]]) 
     return _Place(name, read, debugger.registers(), memory)
 
 
-def _of_record(record: Record, place: _Place, programs: Sequence[str]) -> RawCapture:
+def _of_record(record: BlackBoxRecord, place: _Place, programs: Sequence[str]) -> RawCapture:
     # The trace was frozen before anything else ran, so the registers are those at its end.
     notes = list(place.notes)
     registers = dict(record.core)
@@ -251,7 +242,7 @@ def _without(images: Iterable[MemoryImage], pieces: Sequence[DataSymbol]) -> Ite
         yield MemoryImage(at, image.data[max(at - image.address, 0) :], image.name)
 
 
-def _drained(record: Record) -> Arranged:
+def _drained(record: BlackBoxRecord) -> Arranged:
     # Frames lie at multiples of 16 bytes of the buffer: what is left of the oldest one is of no use.
     is_whole = not record.status & 1 and record.pointer == len(record.trace)
     first = (record.pointer - len(record.trace)) % max(record.capacity, 1)

@@ -27,7 +27,8 @@ BOARDS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
 _FLAGS = (
     "-mthumb -std=c99 -g -Wall -Wextra -Werror -Wno-infinite-recursion -ffreestanding "
     "-fno-tree-loop-distribute-patterns -fno-aggressive-loop-optimizations -nostdlib -nostartfiles "
-    "-ffunction-sections -Wl,--gc-sections -Wl,--build-id=none -Wl,--no-warn-rwx-segments -T crashes/link.ld -DETM_BLACKBOX_HANDLERS"
+    "-ffunction-sections -Wl,--gc-sections -Wl,--build-id=none -Wl,--no-warn-rwx-segments "
+    "-T crashes/link.ld -DETM_BLACKBOX_HANDLERS"
 ).split()
 
 

@@ -1,0 +1,49 @@
+"""``gdb-etm anonymise``: the same from a shell, of a snapshot or a dump."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Sequence
+
+from gdb_etm.commands.anonymise import ANONYMISE, run_anonymise
+from gdb_etm.commands.parse import parse
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.programs import named_files
+from gdb_etm.session.progress import Meter, TerminalLine
+from gdb_etm.session.saved import read_captures
+from gdb_etm.session.session import DebugSession
+
+
+def main(words: Sequence[str]) -> int:
+    """Read what was saved, and write what may be passed on.
+
+    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    """
+    parser = argparse.ArgumentParser(prog="gdb-etm anonymise", description=ANONYMISE.details)
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder, or dump")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
+    parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the new snapshot's folder")
+    parser.add_argument("-f", "--force", action="store_true", help="replace a snapshot that is in the folder")
+    parser.add_argument("--ram", action="store_true", help="also RAM and registers")
+    arguments = parser.parse_args(words)
+    try:
+        files = named_files(arguments.elf)
+        captures = read_captures(arguments.snapshot, files, arguments.buffer)
+        if len(captures) > 1:
+            names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
+            raise CommandError("anonymise is of one buffer: --buffer with one of %s" % names)
+        session = DebugSession(OfflineDebugger(files), Meter(TerminalLine(sys.stderr)))
+        session.add(captures[0], "loaded from " + arguments.snapshot, is_live=False)
+        typed = [arguments.output, *["-f"] * arguments.force, *["--ram"] * arguments.ram]
+        for line in run_anonymise(session, parse(ANONYMISE, typed)):
+            print(line, flush=True)
+    except EtmError as error:
+        print("gdb-etm: %s" % error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stop:
+        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
+        return 130
+    return 0
