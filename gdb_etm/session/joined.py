@@ -9,6 +9,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.joined import JoinedRecording, Part
+from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded, Doubt
 from gdb_etm.session.debugger import Debugger
@@ -208,7 +210,7 @@ class _Core:
             self.recording, self.parts, self._steps = JoinedRecording(), [], None
             self._marks.clear()
         anchored = found.anchored
-        if anchored.after(found.history) is None:
+        if anchored.after(found.history) is None and not _has_stood_still(anchored, found.history):
             anchored = anchored._replace(end=None)
         if anchored.before(found.history) is None:
             anchored = anchored._replace(begin=None)
@@ -268,3 +270,11 @@ class _Core:
             end = anchored.end
             before = until
         return Anchored(first.begin, last.end, last.is_whole, True, tuple(touched), tuple(halts[1:]))
+
+
+def _has_stood_still(anchored: Anchored, history: ExecutionHistory) -> bool:
+    # Whether the core was let go and halted before an instruction ran: its state is that after what ran before.
+    begin, end = anchored.begin, anchored.end
+    if len(history) or not anchored.is_whole or begin is None or end is None or begin.pc != end.pc:
+        return False
+    return all(not isinstance(event, Gap) or event.reason is GapReason.TRACE_ON for event in history.events)

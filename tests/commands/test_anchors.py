@@ -12,7 +12,10 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.anchor import Anchor, ram_in_use
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, with_anchored
+from gdb_etm.session.joined import DEFAULT_LIMIT, JoinedCaptures, history_limit
+from gdb_etm.session.progress import Meter
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.history.executed import Taken, history_of
@@ -248,3 +251,17 @@ def test_the_beginning_counts_where_the_history_reaches_back_to_it() -> None:
     assert whole._replace(is_whole=False).before(history(3)) is None
     assert Anchored(begin=anchor_at(start + 2), is_whole=True).before(history(3)) is None
     assert Anchored(is_whole=True).before(history(3)) is None
+
+
+@pytest.mark.parametrize("resumed_at, stays", [(4, True), (6, False)])
+def test_the_state_stays_known_where_the_core_halts_before_anything_ran(resumed_at: int, stays: bool) -> None:
+    halted = symbol(PROGRAM, "Reset_Handler") + 4
+    resumed = halted - 4 + resumed_at
+    first = Anchored(anchor_at(halted - 4), anchor_at(halted), is_whole=True, is_untouched=True)
+    parts = [(history(2), first), (history(0), first._replace(begin=anchor_at(resumed), end=anchor_at(halted)))]
+    decoded = {number: Decoded(ran, Meter(), ends, 16) for number, (ran, ends) in enumerate(parts)}
+    joined = JoinedCaptures(Meter(), lambda record, trace_id: {16: decoded[record.number]}, OfflineDebugger())
+    for number in decoded:
+        joined.add(CaptureRecord(number, capture_with(None), "halt", True, Meter()), history_limit(DEFAULT_LIMIT))
+    whole = joined.decoded(history_limit(DEFAULT_LIMIT))
+    assert len(whole.history) == 2 and (whole.anchored.end is not None) == stays
