@@ -267,7 +267,11 @@ def _of_buffer(request: DumpRequest, place: _Place, data: bytes, name: str, prog
     source = TraceSource(words_of(unit.protocol), unit.protocol, unit.registers, core, place.images)
     # What is kept by "etb_trace" was read from its oldest byte on.
     is_turned = request.position is None and name.endswith(NORDIC)
-    buffer = arranged(Buffer(data, form, 0 if is_turned else request.position), unit.protocol, source, programs)
+    position = 0 if is_turned else request.position
+    try:
+        buffer = arranged(Buffer(data, form, position), unit.protocol, source, programs)
+    except CommandError as error:
+        raise CommandError("%s: %s" % (request.raw or request.memory or name, error))
     notes += buffer.notes
     return RawCapture(buffer.data, buffer.format, (source,), buffer.end, "the buffer in " + name, tuple(notes))
 

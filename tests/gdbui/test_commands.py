@@ -191,7 +191,7 @@ def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
         "--elf: no file %s/no.elf" % tmp_path,
         'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
         "%s/snapshot.ini: no such file" % tmp_path,
-        "a snapshot's folder, or --mtb with a file or ADDRESS,SIZE",
+        "a snapshot's folder or a dump, or --memory, or --raw with a file",
         "no closing quotation in: 'x",
         "no capture 3; at hand: none",
         "alive",

@@ -136,15 +136,19 @@ def test_a_crash_and_its_cause(tmp_path: Path) -> None:
 
 
 def test_a_buffer_in_memory_and_wrong_words(tmp_path: Path) -> None:
-    load = "etm load --mtb 0x20040000,512 --position 0x40004"
+    load = "etm load --memory 0x20040000,512 --unit mtb --position 0x40004"
     commands = ["etm start --buffer 0x20040000,512", "tbreak finished", "continue", load, "etm history -1", "etm load"]
     output = session(
-        "script", tmp_path, *commands, "etm load --mtb 0x20040000,500 --position 4", "etm load --mtb /nowhere"
+        "script",
+        tmp_path,
+        *commands,
+        "etm load --memory 0x20040000,500 --unit mtb --position 4",
+        "etm load --raw /nowhere --unit mtb",
     )
     assert any(
         re.match(r"capture 2: \d+ instructions from \w+ to \w+, .* in 512 bytes; before", line) for line in output
     )
-    assert "a snapshot's folder, or --mtb with a file or ADDRESS,SIZE" in output
+    assert "a snapshot's folder or a dump, or --memory, or --raw with a file" in output
     assert "0x20040000,500: 500 bytes are no buffer: packets have 8 bytes each" in output
     assert "/nowhere: No such file or directory" in output
 
