@@ -8,12 +8,14 @@ import os
 import sys
 from functools import partial
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm import __version__
 from gdb_etm.capture import RawCapture
+from gdb_etm.commands.json_output import FORMATS, document_lines, row_lines
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.views.schema import document
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
@@ -48,12 +50,12 @@ def _each(make: Callable[[argparse.Namespace], Iterator[str]], arguments: argpar
         arguments.capture = captures[0]
         yield from make(arguments)
         return
-    if arguments.command in _OF_ONE:
+    if arguments.command in _OF_ONE or arguments.format == "json":
         names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
         raise CommandError("%s is of one buffer: --buffer with one of %s" % (arguments.command, names))
     for capture in captures:
         arguments.capture = capture
-        yield json.dumps({"kind": "buffer", "name": capture.name}) if arguments.format == "jsonl" else capture.name
+        yield json.dumps(document("buffer", {"name": capture.name})) if arguments.format == "jsonl" else capture.name
         try:
             yield from make(arguments)
         except EtmError as error:
@@ -114,8 +116,8 @@ def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
         kept = list(found)
         shown = _window(arguments, len(kept), "packets")
         found = kept[shown.first - 1 : shown.last]
-    for trace_id, packet in found:
-        yield json.dumps(packet_object(trace_id, packet))
+    objects = (packet_object(trace_id, packet) for trace_id, packet in found)
+    yield from row_lines(arguments.command, objects, arguments.format)
 
 
 def _packets(arguments: argparse.Namespace) -> Iterator[str]:
@@ -137,31 +139,30 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     histories = _histories(arguments, capture)
     if arguments.format == "none":
         return
-    as_object = arguments.format == "jsonl"
-    for offset, trace_id, element in element_rows(histories):
-        if arguments.id not in (None, trace_id):
-            continue
-        if as_object:
-            yield json.dumps(element_object(trace_id, offset, element))
-        else:
-            yield element_text(trace_id, offset, element)
-    if as_object:
-        for trace_id in histories:
-            yield json.dumps(end_object(trace_id, len(capture.buffer)))
+    rows = (row for row in element_rows(histories) if arguments.id in (None, row[1]))
+    if arguments.format == "text":
+        yield from (element_text(trace_id, offset, element) for offset, trace_id, element in rows)
+        return
+    objects = (element_object(trace_id, offset, element) for offset, trace_id, element in rows)
+    ends = (end_object(trace_id, len(capture.buffer)) for trace_id in histories)
+    yield from row_lines(arguments.command, chain(objects, ends), arguments.format)
 
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.offline.symbols import load_symbols
+    from gdb_etm.commands.listing_objects import instruction_text, instruction_words
+    from gdb_etm.offline.debugger import OfflineDebugger
     from gdb_etm.views.elements import history_objects
 
-    symbols = load_symbols(arguments.elf)
+    debugger = OfflineDebugger(arguments.elf)
+    words = instruction_words(debugger)
     histories = _histories(arguments, arguments.capture)
-    if arguments.words and len(histories) > 1:
+    if len(histories) > 1 and (arguments.words or arguments.format == "json"):
         names = ", ".join("0x%02x" % trace_id for trace_id in histories)
         raise CommandError("a range is of one trace ID: --id with one of %s" % names)
     for trace_id, history in histories.items():
         shown = _window(arguments, len(history), "instructions")
-        yield from map(json.dumps, history_objects(trace_id, history, shown.first, shown.last, symbols.at))
+        rows = history_objects(trace_id, history, shown, words, instruction_text(debugger, history))
+        yield from row_lines(arguments.command, rows, arguments.format)
 
 
 def _session(arguments: argparse.Namespace) -> DebugSession:
@@ -208,7 +209,7 @@ def _value_object(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.value_objects import OBJECTS
 
     session, command, values = _parsed(arguments)
-    yield json.dumps(OBJECTS[command.name](session, values))
+    yield from document_lines(OBJECTS[command.name](session, values), arguments.format)
 
 
 class _Listing(NamedTuple):
@@ -219,18 +220,18 @@ class _Listing(NamedTuple):
 
 
 _LISTINGS: Dict[str, _Listing] = {
-    "packets": _Listing("list a snapshot's trace packets", _packets, _packet_objects, ("text", "jsonl")),
-    "elements": _Listing("list what the packets say", _elements, _elements, ("text", "jsonl", "none")),
-    "history": _Listing("list the executed instructions", _session_lines, _history_objects, ("text", "jsonl")),
-    "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
-    "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
-    "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
-    "fault": _Listing("say why the program went wrong", _session_lines, _value_object, ("text", "json")),
-    "origin": _Listing("say where a value came from", _session_lines, _value_object, ("text", "json")),
-    "uses": _Listing("say what was made of a value", _session_lines, _value_object, ("text", "json")),
-    "why": _Listing("explain why a register's value is known", _session_lines, None, ("text",)),
-    "race": _Listing("list the updates of a variable that were lost", _session_lines, _value_object, ("text", "json")),
-    "writes": _Listing("list the stores that wrote a variable", _session_lines, _value_object, ("text", "json")),
+    "packets": _Listing("list a snapshot's trace packets", _packets, _packet_objects, FORMATS),
+    "elements": _Listing("list what the packets say", _elements, _elements, (*FORMATS, "none")),
+    "history": _Listing("list the executed instructions", _session_lines, _history_objects, FORMATS),
+    "budget": _Listing("say what the buffer is spent on", _session_lines, _value_object, FORMATS),
+    "functions": _Listing("list the functions that ran", _session_lines, _value_object, FORMATS),
+    "info": _Listing("list the registers before an instruction", _session_lines, _value_object, FORMATS),
+    "fault": _Listing("say why the program went wrong", _session_lines, _value_object, FORMATS),
+    "origin": _Listing("say where a value came from", _session_lines, _value_object, FORMATS),
+    "uses": _Listing("say what was made of a value", _session_lines, _value_object, FORMATS),
+    "why": _Listing("explain why a register's value is known", _session_lines, _value_object, FORMATS),
+    "race": _Listing("list the updates of a variable that were lost", _session_lines, _value_object, FORMATS),
+    "writes": _Listing("list the stores that wrote a variable", _session_lines, _value_object, FORMATS),
 }
 
 

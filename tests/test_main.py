@@ -100,7 +100,7 @@ def test_packets() -> None:
             if int(trace_id, 16) == 0x13 and "NOT_SYNC" not in text:
                 expected += bytes(int(word, 16) for word in raw.strip("[] ;").split()).hex()
     found = [json.loads(line) for line in well("packets", folder, "--id", "0x13", "--format", "jsonl").lines]
-    assert all(set(packet) == {"index", "id", "bytes", "name", "fields"} for packet in found)
+    assert all(set(packet) == {"schema", "kind", "index", "id", "bytes", "name", "fields"} for packet in found)
     assert {packet["id"] for packet in found} == {0x13}
     # It lists an Exception packet and the address in it as two.
     assert "".join(packet["bytes"] for packet in found if packet["name"] != "not synchronised") == expected
@@ -116,6 +116,7 @@ def test_elements() -> None:
     objects = [json.loads(line) for line in well("elements", folder, "--format", "jsonl").lines]
     assert [found["kind"] for found in objects[:2]] == ["context", "range"]
     assert objects[1] == {
+        "schema": 2,
         "index": 23,
         "id": 0,
         "kind": "range",
@@ -125,7 +126,7 @@ def test_elements() -> None:
         "instructions": 2,
         "taken": False,
     }
-    assert objects[-1] == {"index": 33, "id": 0, "kind": "end"}
+    assert objects[-1] == {"schema": 2, "index": 33, "id": 0, "kind": "end"}
     text = well("elements", folder).lines
     assert len(text) == len(objects) - 1
     assert "range" in text[1] and "start=0x4f9a02" in text[1]
@@ -230,8 +231,6 @@ def test_the_reader_may_stop(command: str, format_: str) -> None:
 @pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
 @pytest.mark.parametrize("format_", ["text", "jsonl"])
 def test_wrong_id(command: str, format_: str) -> None:
-    if command == "functions" and format_ == "jsonl":
-        format_ = "text"
     message = refused(command, capture_folder("juno_r1_1"), "--id", "0x42", "--format", format_)
     # What there is instead is told.
     assert "0x42" in message and "0x10, 0x11, 0x12, 0x13, 0x15" in message

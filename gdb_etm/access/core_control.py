@@ -76,7 +76,7 @@ class CoreControl:
                 self._core.set_breakpoint(address, Target.BreakpointType.HW)
 
     def load(self, path: str) -> None:
-        """Write a program to flash and RAM, and halt at its first instruction.
+        """Write a program, and halt at its first instruction.
 
         :param path: An ELF file.
         :raises AccessError: The target does not answer, or there is no memory for it.

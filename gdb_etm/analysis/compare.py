@@ -81,7 +81,7 @@ class ElsewhereInterrupted(NamedTuple):
     right: Optional[int]
 
 
-class Comparison(NamedTuple):
+class ExecutionComparison(NamedTuple):
     """How two executions compare."""
 
     # Tokens that are alike before the divergence, or at all, of the thread that has it.
@@ -163,7 +163,7 @@ def take_apart(
     return Execution({number: one.strand() for number, one in threads.items()}, runs, is_whole)
 
 
-def compare(left: Execution, right: Execution, is_by_line: bool) -> Comparison:
+def compare(left: Execution, right: Execution, is_by_line: bool) -> ExecutionComparison:
     """Compare two executions.
 
     :param is_by_line: Whether they were taken apart by line.
@@ -190,7 +190,7 @@ def compare(left: Execution, right: Execution, is_by_line: bool) -> Comparison:
         doubts.append("%s came elsewhere before it: that may be the cause" % interrupt.name)
     if first is not None:
         doubts += _lost(left, right, first)
-    return Comparison(alike, first, interrupt, tuple(dict.fromkeys(doubts)))
+    return ExecutionComparison(alike, first, interrupt, tuple(dict.fromkeys(doubts)))
 
 
 def _alike(left: Sequence[int], right: Sequence[int], at: int, to: int) -> int:

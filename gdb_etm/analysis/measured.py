@@ -72,7 +72,7 @@ def taken_exceptions(calls: CallHistory) -> Iterator[TakenException]:
 
 
 def latencies(calls: CallHistory, exception: str, function: str) -> Iterator[Latency]:
-    """Find how long exceptions took to come to a function, where they came to it.
+    """Find where exceptions came to a function.
 
     :param exception: By its name, such as ``"SysTick"``.
     """

@@ -1,4 +1,4 @@
-"""A history measured: calls, latencies, coverage, depth of stack, and what is missing."""
+"""A history measured: calls, latencies, coverage, stack, what is missing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Measures:
 
     @property
     def missing(self) -> Tuple[str, ...]:
-        """What the history does not hold of the run, a few words each; empty where it holds everything."""
+        """What of the run is not in it, in words; empty: nothing."""
         history, paused = self._decoded.history, self._decoded.paused | self._decoded.halts.keys()
         found: List[str] = []
         if history.end_reason is not BufferEnd.STARTED:
@@ -111,7 +111,7 @@ class Measures:
         return [one for one in self.exceptions() if one.name in FAULTS.values()]
 
     def latencies(self, exception: str, function: str, unit: str) -> List[MeasuredLatency]:
-        """Measure from an exception to the first instruction of a function that its handler enters.
+        """Measure from an exception to a function that its handler enters.
 
         :param exception: By its name, such as ``"SysTick"``.
         :param unit: ``"instructions"`` or ``"cycles"``.

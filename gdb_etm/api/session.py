@@ -362,7 +362,7 @@ class Session:
         return self._stop(False)
 
     def load(self, elf: Union[str, "os.PathLike[str]"]) -> Stop:
-        """Write a program to flash and RAM, and halt at its first instruction.
+        """Write a program, and halt at its first instruction.
 
         :param elf: The ELF file.
         :raises EtmError: It cannot be written.

@@ -146,7 +146,7 @@ class ScriptDebugger(OfflineDebugger):
         self._connected().reset()
 
     def load(self, path: str) -> None:
-        """Write a program to the chip, and halt at its first instruction; breakpoints stay."""
+        """Write a program, and halt at its first instruction; breakpoints stay."""
         self._connected().load(os.path.abspath(path))
 
     def pc(self) -> int:

@@ -46,6 +46,8 @@ class Catalogue(NamedTuple):
     commands: List[CommandEntry]
     # GDB's abbreviations of its commands of the same name.
     abbreviations: Dict[str, str]
+    # Commands that also give an object, for programs.
+    with_object: List[str]
     settings: List[SettingEntry]
 
 
@@ -68,6 +70,7 @@ def kept() -> Catalogue:
         parts["introduction"],
         [CommandEntry(**entry) for entry in parts["commands"]],
         parts["abbreviations"],
+        parts["with_object"],
         [SettingEntry(**entry) for entry in parts["settings"]],
     )
 
@@ -77,9 +80,11 @@ def declared() -> Catalogue:
     from gdb_etm.commands.declare import help_text
     from gdb_etm.commands.overview import INTRODUCTION
     from gdb_etm.commands.registry import ABBREVIATIONS, COMMANDS, SETTINGS
+    from gdb_etm.commands.value_objects import OBJECTS
 
     commands = [CommandEntry(command.name, help_text(command)) for command in COMMANDS]
-    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, [_entry(setting) for setting in SETTINGS])
+    settings = [_entry(setting) for setting in SETTINGS]
+    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, list(OBJECTS), settings)
 
 
 def _entry(setting: Setting) -> SettingEntry:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from typing import Optional, Sequence
 
 from gdb_etm.commands.compare import part_of, snapshot_side
+from gdb_etm.commands.json_output import FORMATS, document_lines
 from gdb_etm.errors import EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.compared import Side, compared
@@ -29,7 +29,9 @@ def main(words: Sequence[str]) -> int:
         left = _side(arguments.left, arguments.elf, arguments.id)
         right = _side(arguments.right, arguments.elf_b or arguments.elf, arguments.id)
         found = compared(left, right)
-        print(json.dumps(compare_object(found)) if arguments.format == "json" else "\n".join(compare_lines(found)))
+        is_text = arguments.format == "text"
+        lines = compare_lines(found) if is_text else document_lines(compare_object(found), arguments.format)
+        print("\n".join(lines))
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)
         return 1
@@ -56,5 +58,5 @@ def _parser() -> argparse.ArgumentParser:
     about = "program of B, where that is another build; may be repeated"
     parser.add_argument("--elf-b", metavar="FILE", action="append", default=[], help=about)
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="only this trace ID")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default); json")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default); json; jsonl")
     return parser

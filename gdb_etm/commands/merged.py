@@ -10,6 +10,8 @@ from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.capture import RawCapture
 from gdb_etm.commands.coverage import coverage_lines
+from gdb_etm.commands.json_output import FORMATS, document_lines
+from gdb_etm.commands.listing_objects import coverage_object, profile_object
 from gdb_etm.commands.profile import report_lines
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.exports.encode import write
@@ -33,7 +35,7 @@ def coverage(words: Sequence[str]) -> int:
     """
     notes: List[str] = []
     arguments = _parser("coverage").parse_args(words)
-    return _write(_coverage_lines(_decoded(arguments, notes), arguments.of, arguments.export), notes)
+    return _write(_coverage_lines(_decoded(arguments, notes), arguments.of, arguments.export, arguments.format), notes)
 
 
 def profile(words: Sequence[str]) -> int:
@@ -44,7 +46,8 @@ def profile(words: Sequence[str]) -> int:
     notes: List[str] = []
     arguments = _parser("profile").parse_args(words)
     unit = CYCLES if arguments.cycles else INSTRUCTIONS
-    return _write(_profile_lines(_decoded(arguments, notes), unit, arguments.of, arguments.export), notes)
+    found = _decoded(arguments, notes)
+    return _write(_profile_lines(found, unit, arguments.of, arguments.export, arguments.format), notes)
 
 
 def _write(lines: Iterator[str], notes: Sequence[str]) -> int:
@@ -67,6 +70,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--export", metavar="FILE", default="", help="write it there; the name's end says how: " + formats
     )
+    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default); json; jsonl")
     if is_profile:
         parser.add_argument("--cycles", action="store_true", help="count processor cycles, where they were traced")
     return parser
@@ -79,22 +83,29 @@ def _decoded(arguments: argparse.Namespace, notes: List[str]) -> _Decoded:
     return _Decoded(arguments.snapshots, files, notes)
 
 
-def _coverage_lines(found: _Decoded, what: str, export: str) -> Iterator[str]:
+def _coverage_lines(found: _Decoded, what: str, export: str, form: str) -> Iterator[str]:
     counts = ExecutionCounts()
     blocks = None
     for decoded in found.histories():
         counts.add(decoded.history)
         blocks = decoded.history.blocks
-    if blocks is not None:
-        yield from coverage_lines(found.sources.coverage(counts, blocks), what, export)
+    if blocks is None:
+        return
+    coverage = found.sources.coverage(counts, blocks)
+    if form == "text" or export:
+        yield from coverage_lines(coverage, what, export)
+    else:
+        yield from document_lines(coverage_object(coverage), form)
 
 
-def _profile_lines(found: _Decoded, unit: str, what: str, export: str) -> Iterator[str]:
+def _profile_lines(found: _Decoded, unit: str, what: str, export: str, form: str) -> Iterator[str]:
     counts, merged = ExecutionCounts(), CallProfile(unit)
     for decoded in found.histories():
         counts.add(decoded.history)
         merged.merge(profile_of(found.debugger, decoded, unit))
-    if not export:
+    if not export and form != "text":
+        yield from document_lines(profile_object(merged), form)
+    elif not export:
         yield from report_lines(merged, what, None)
     else:
         made = ProfileExport(merged, counts, found.sources.function_at, found.sources.source_of)

@@ -1,10 +1,11 @@
-"""JSON objects of the commands about values, for ``--format json``."""
+"""JSON objects of commands: about values, and all by name."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, List
 
 from gdb_etm.commands.declare import Values
+from gdb_etm.commands.listing_objects import LISTED
 from gdb_etm.commands.origin import Find, found_origin, found_uses
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import EXPRESSION, moment_of
@@ -19,21 +20,20 @@ from gdb_etm.session.scenes import context_of, scene_for, words_for
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.stores import loads, stores, touches_of, value_of
 from gdb_etm.views.fault import fault_object
+from gdb_etm.views.schema import document
 from gdb_etm.views.writes import run_value
-
-_VERSION = 1
 
 
 def _fault(session: DebugSession, values: Values) -> Dict[str, Any]:
     found = diagnosed(session, values.get(TRACE_ID))
-    return fault_object(found.diagnosis, found.status, found.scene, words_for(session, found.scene))
+    return document("fault", fault_object(found.diagnosis, found.status, found.scene, words_for(session, found.scene)))
 
 
-def _chain(find: Find) -> Callable[[DebugSession, Values], Dict[str, Any]]:
+def _chain(kind: str, find: Find) -> Callable[[DebugSession, Values], Dict[str, Any]]:
     def found(session: DebugSession, values: Values) -> Dict[str, Any]:
         chain = find(session, moment_of(session, values, needs_position=False), values)
         steps = [{**step._asdict(), "tier": step.tier.name.lower()} for step in chain.steps]
-        return {"version": _VERSION, "title": chain.title, "steps": steps, "end": chain.end}
+        return document(kind, {"title": chain.title, "rows": steps, "end": chain.end})
 
     return found
 
@@ -45,13 +45,8 @@ def _writes(session: DebugSession, values: Values) -> Dict[str, Any]:
     found = (loads if are_loads else stores)(at, place, None, values.get(BY) or "")
     with at.known.solved(len(at.decoded.history) + 1, session.meter):
         rows = [_run(at, run, are_loads) for run in found.runs]
-    return {
-        "version": _VERSION,
-        **place._asdict(),
-        "loads" if are_loads else "stores": rows,
-        "unknown_before": found.unknown_before,
-        "first": found.first,
-    }
+    fields = {**place._asdict(), "loads": are_loads, "unknown_before": found.unknown_before, "first": found.first}
+    return document("writes", {**fields, "rows": rows})
 
 
 def _run(at: Moment, run: Run, are_loads: bool) -> Dict[str, Any]:
@@ -91,13 +86,8 @@ def _race(session: DebugSession, values: Values) -> Dict[str, Any]:
             }
             for one in found
         ]
-    return {
-        "version": _VERSION,
-        **place._asdict(),
-        "lost": rows,
-        "unknown_stores": touched.unknown,
-        "first": touched.first,
-    }
+    fields = {**place._asdict(), "unknown_stores": touched.unknown, "first": touched.first}
+    return document("race", {**fields, "rows": rows})
 
 
 def _touch(at: Moment, touch: Touch) -> Dict[str, Any]:
@@ -109,8 +99,9 @@ def _touch(at: Moment, touch: Touch) -> Dict[str, Any]:
 # By the command's name.
 OBJECTS: Dict[str, Callable[[DebugSession, Values], Dict[str, Any]]] = {
     "fault": _fault,
-    "origin": _chain(found_origin),
-    "uses": _chain(found_uses),
+    "origin": _chain("origin", found_origin),
+    "uses": _chain("uses", found_uses),
     "writes": _writes,
     "race": _race,
+    **LISTED,
 }

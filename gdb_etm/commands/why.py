@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, Sequence, TypeVar
+from typing import Iterator, List, Sequence, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.fault import explained
@@ -29,23 +29,10 @@ _Item = TypeVar("_Item")
 def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     """List the facts that a register's value rests on."""
     session.look()
-    first, second = values.get(NUMBER), values.get(REGISTER)
-    if first is None:
+    if values.get(NUMBER) is None:
         yield from _fault(session, values)
         return
-    if second is None and _NUMBER.match(first) is not None:
-        raise CommandError("a register is missing: etm why %s r3" % first)
-    name = register_name(first if second is None else second)
-    if second is not None:
-        found = _NUMBER.match(first)
-        if found is None:
-            raise CommandError('"%s" is no number of an instruction: etm why N REG' % first)
-        number = int(found.group(1).replace(",", ""))
-        last = len(session.shown(values.get(TRACE_ID)).history)
-        if not 1 <= number <= last:
-            raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
-        values.add(AT, number)
-    at = moment_of(session, values)
+    at, name = asked_register(session, values)
     yield from at.news()
     value = register_at(at, name)
     part = "" if value.value is not None else flags_text(value) if name == "xpsr" else partial_text(value)
@@ -58,6 +45,29 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     if len(shown) < len(steps):
         yield '[%s; "set etm history-size" sets how many are listed]' % plural(len(steps) - len(shown), "more fact")
     yield from at.notes()
+
+
+def asked_register(session: DebugSession, values: Values) -> Tuple[Moment, str]:
+    """Find the moment and the register that are asked about.
+
+    :raises CommandError: There is no such instruction or register, or it is not said which.
+    """
+    first, second = values.get(NUMBER), values.get(REGISTER)
+    if first is None:
+        raise CommandError("a register is missing: etm why r3")
+    if second is None and _NUMBER.match(first) is not None:
+        raise CommandError("a register is missing: etm why %s r3" % first)
+    name = register_name(first if second is None else second)
+    if second is not None:
+        found = _NUMBER.match(first)
+        if found is None:
+            raise CommandError('"%s" is no number of an instruction: etm why N REG' % first)
+        number = int(found.group(1).replace(",", ""))
+        last = len(session.shown(values.get(TRACE_ID)).history)
+        if not 1 <= number <= last:
+            raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
+        values.add(AT, number)
+    return moment_of(session, values), name
 
 
 def _fault(session: DebugSession, values: Values) -> Iterator[str]:

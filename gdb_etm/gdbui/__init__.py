@@ -3,9 +3,9 @@
 - ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.  ``build.py``: the session and what connects it to
   GDB, when they are first needed.  ``command_line.py``: whether GDB begins quietly; ``terminal.py``: whether a user is
   there.
-- ``adapter.py``: commands and settings as GDB's own; ``dispatch.py``: what they do; ``debug_adapter.py``: requests of a
-  debug adapter; ``styles.py``: GDB's styles; ``window.py``: the TUI window;
-  ``margin.py``: counts in the margin of GDB's own listings.
+- ``adapter.py``: commands and settings as GDB's own; ``dispatch.py``: what they do; ``mi.py``: commands of the machine
+  interface; ``debug_adapter.py``: requests of a debug adapter; ``styles.py``: GDB's styles; ``window.py``: the TUI
+  window; ``margin.py``: counts in the margin of GDB's own listings.
 - ``events.py``: GDB's events, passed on to the session; ``interrupts.py``: Ctrl-C in the midst of them.
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what
   runs and halts the core for scripts; ``running.py``: one run, bounded in time.

@@ -98,6 +98,18 @@ class Dispatch:
         """Give what a setting is."""
         return value_of(self._session, self._settings[name])
 
+    def object_of(self, name: str, words: List[str]) -> object:
+        """Give a command's object, for programs.
+
+        :param words: What follows its name.
+        """
+        from gdb_etm.commands.value_objects import OBJECTS
+
+        command = self._commands[name]
+        words = words_of(command, " ".join(words)) if command.is_raw else words
+        with _told(self._session), self._session.background.held():
+            return OBJECTS[name](self._session, parse(command, words))
+
     def count_calls(self, name: str) -> int:
         """Count the calls of a function in the history."""
         with _told(self._session):

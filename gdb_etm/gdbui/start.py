@@ -15,11 +15,13 @@ from gdb_etm.commands import catalogue
 from gdb_etm.gdbui import debug_adapter
 from gdb_etm.gdbui.adapter import Adapter
 from gdb_etm.gdbui.command_line import is_quiet
+from gdb_etm.gdbui.mi import register_mi
 from gdb_etm.gdbui.terminal import Terminal
 from gdb_etm.gdbui.unwinder import register as register_unwinder
 
 if TYPE_CHECKING:
     from gdb_etm.gdbui.build import Parts
+    from gdb_etm.gdbui.dispatch import Dispatch
     from gdb_etm.session.session import DebugSession
 
 _GREETING = 'gdb_etm %s: "etm connect" connects to a chip with a trace unit, "help etm" says more.'
@@ -35,8 +37,10 @@ class Registered:
 
     def __init__(self) -> None:
         self._terminal = Terminal()
-        self._adapter = Adapter(catalogue.kept(), lambda: self.parts().dispatch)
         self._parts: Optional[Parts] = None
+        known = catalogue.kept()
+        self._adapter = Adapter(known, self._dispatch)
+        register_mi(known.with_object, self._dispatch)
         register_unwinder(lambda: self.parts().session.debugger)
         self._register_window()
         debug_adapter.extend()
@@ -48,6 +52,9 @@ class Registered:
 
             self._parts = build(self._terminal, self._adapter.follow)
         return self._parts
+
+    def _dispatch(self) -> Dispatch:
+        return self.parts().dispatch
 
     def _register_window(self) -> None:
         if not hasattr(gdb, "register_window_type"):

@@ -28,8 +28,8 @@ from gdb_etm.session.past import recovered
 from gdb_etm.session.scenes import scene_for
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import (
-    Compared,
     ComparedBranch,
+    ComparedExecutions,
     ComparedOperand,
     ComparedPlace,
     FunctionChange,
@@ -53,7 +53,7 @@ class Side(NamedTuple):
     last: int
 
 
-def compared(left: Side, right: Side) -> Compared:
+def compared(left: Side, right: Side) -> ComparedExecutions:
     """Compare two executions.
 
     :raises CommandError: One of them has no instructions.
@@ -82,7 +82,9 @@ def compared(left: Side, right: Side) -> Compared:
     timed = [profile_of(one.session.debugger, one.decoded, unit) for one in sides]
     times = _times(timed[0], timed[1], fine)
     names, lengths = (left.name, right.name), (left.last - left.first + 1, right.last - right.first + 1)
-    return Compared(names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts))
+    return ComparedExecutions(
+        names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts)
+    )
 
 
 def _apart(side: Side, by_line: bool, tokens: Dict[Tuple[str, int], int]) -> Execution:

@@ -1,4 +1,4 @@
-"""Runs that nobody watches: a script's checks of a program, on a target.
+"""Runs that nobody watches: a script's checks of a program.
 
 - ``script.py``: a TOML file as values: target, trace, runs and checks.
 - ``figures.py``: what was measured, and verdicts; ``checks.py``, ``limits.py``, ``rules.py``: what is checked.

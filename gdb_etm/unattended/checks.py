@@ -12,7 +12,7 @@ from gdb_etm.unattended.limits import CoverageCheck, calls_check, cost_check, la
 from gdb_etm.unattended.rules import FaultCheck, HandlerCheck, OrderCheck
 
 
-class Rule(Protocol):
+class CheckRule(Protocol):
     """What is checked."""
 
     @property
@@ -34,7 +34,7 @@ class Rule(Protocol):
         """Judge what was seen."""
 
 
-_RULES: Dict[str, Callable[[TableReader], Rule]] = {
+_RULES: Dict[str, Callable[[TableReader], CheckRule]] = {
     "calls-of": calls_check,
     "instructions-of": lambda reader: cost_check(reader, INSTRUCTIONS),
     "cycles-of": lambda reader: cost_check(reader, CYCLES),
@@ -54,7 +54,7 @@ class CheckRequest(NamedTuple):
     name: str
     kind: str
     # Makes it, without anything measured.
-    make: Callable[[], Rule]
+    make: Callable[[], CheckRule]
     # Whether what was seen is enough to decide it; None: as for all.
     accepts: Optional[bool]
 

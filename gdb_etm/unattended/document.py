@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from gdb_etm.unattended.figures import CheckResult, Figure, Sample
-from gdb_etm.unattended.runs import RunRecord, RunResult
+from gdb_etm.unattended.runs import RunRecord, ScriptResult
 from gdb_etm.views.schema import document
 
 
-def result_document(result: RunResult) -> Dict[str, Any]:
+def result_document(result: ScriptResult) -> Dict[str, Any]:
     """Make the document."""
     return document(
         "run",

@@ -13,7 +13,7 @@ class ScriptError(CommandError):
     """Script or check that cannot be read."""
 
 
-class Outcome(Enum):
+class CheckOutcome(Enum):
     """What became of a check."""
 
     PASSED = "passed"
@@ -79,7 +79,7 @@ class CheckResult(NamedTuple):
     name: str
     # The key that says what is checked, such as ``"cycles-of"``.
     kind: str
-    outcome: Outcome
+    outcome: CheckOutcome
     text: str
     figures: Tuple[Figure, ...]
     # What was not seen, or how figures are inexact; empty where they rest on all that ran.
@@ -111,12 +111,12 @@ def where_text(sample: Sample) -> str:
     return "run %d%s" % (sample.run, ("," + place if place else "") + line)
 
 
-def decided(judgement: Judgement, missing: Sequence[str], accepts: bool) -> Outcome:
+def decided(judgement: Judgement, missing: Sequence[str], accepts: bool) -> CheckOutcome:
     """Decide a check.
 
     :param missing: What was not seen.
     :param accepts: Whether what was seen is enough.
     """
     if missing and not judgement.is_sure and not accepts:
-        return Outcome.UNCERTAIN
-    return Outcome.PASSED if judgement.is_right else Outcome.FAILED
+        return CheckOutcome.UNCERTAIN
+    return CheckOutcome.PASSED if judgement.is_right else CheckOutcome.FAILED

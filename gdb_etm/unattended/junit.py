@@ -10,15 +10,15 @@ import re
 from typing import Iterator, List, Tuple
 from xml.etree import ElementTree
 
-from gdb_etm.unattended.figures import CheckResult, Outcome
-from gdb_etm.unattended.runs import RunResult
+from gdb_etm.unattended.figures import CheckOutcome, CheckResult
+from gdb_etm.unattended.runs import ScriptResult
 from gdb_etm.unattended.text import figure_text, run_line
 
 # What XML 1.0 has no character for (2.2).
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_text(result: RunResult) -> str:
+def junit_text(result: ScriptResult) -> str:
     """Write the whole file."""
     suite = ElementTree.Element("testsuite", name=_clean(result.script.title), time="%.3f" % result.seconds)
     properties = ElementTree.SubElement(suite, "properties")
@@ -26,8 +26,8 @@ def junit_text(result: RunResult) -> str:
         ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
     for check in result.checks:
         _case(suite, result, check)
-    failures = sum(check.outcome is Outcome.FAILED for check in result.checks)
-    errors = sum(check.outcome is Outcome.UNCERTAIN for check in result.checks)
+    failures = sum(check.outcome is CheckOutcome.FAILED for check in result.checks)
+    errors = sum(check.outcome is CheckOutcome.UNCERTAIN for check in result.checks)
     for name, words in _ends(result):
         case = ElementTree.SubElement(suite, "testcase", classname=_clean(result.script.title), name=name, time="0")
         ElementTree.SubElement(case, "error", message=_clean(words), type="run").text = _clean(words)
@@ -41,7 +41,7 @@ def junit_text(result: RunResult) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _properties(result: RunResult) -> Iterator[Tuple[str, str]]:
+def _properties(result: ScriptResult) -> Iterator[Tuple[str, str]]:
     yield "target", result.target
     for run in result.runs:
         yield "run-%d" % run.number, run_line(run)
@@ -49,11 +49,11 @@ def _properties(result: RunResult) -> Iterator[Tuple[str, str]]:
             yield "run-%d-basis" % run.number, words
 
 
-def _case(suite: ElementTree.Element, result: RunResult, check: CheckResult) -> None:
+def _case(suite: ElementTree.Element, result: ScriptResult, check: CheckResult) -> None:
     title = _clean(result.script.title)
     case = ElementTree.SubElement(suite, "testcase", classname=title, name=_clean(check.name), time="0")
-    if check.outcome is not Outcome.PASSED:
-        name = "failure" if check.outcome is Outcome.FAILED else "error"
+    if check.outcome is not CheckOutcome.PASSED:
+        name = "failure" if check.outcome is CheckOutcome.FAILED else "error"
         words = check.text if name == "failure" else "uncertain: " + check.text
         found = ElementTree.SubElement(case, name, message=_clean(words), type=check.kind)
         found.text = _clean("\n".join([words, *check.basis]))
@@ -61,7 +61,7 @@ def _case(suite: ElementTree.Element, result: RunResult, check: CheckResult) -> 
     ElementTree.SubElement(case, "system-out").text = _clean("\n".join(lines))
 
 
-def _ends(result: RunResult) -> Iterator[Tuple[str, str]]:
+def _ends(result: ScriptResult) -> Iterator[Tuple[str, str]]:
     for run in result.runs:
         if run.error:
             yield "run %d" % run.number, run.error

@@ -20,7 +20,7 @@ _MOST = (1 << 63) - 1
 _CALLS = "calls"
 
 
-class Limits(NamedTuple):
+class CheckLimits(NamedTuple):
     """What values of a quantity may be."""
 
     at_least: Optional[int] = None
@@ -35,10 +35,10 @@ class Limits(NamedTuple):
         return ", ".join("%s %d" % (word, limit) for word, limit in named if limit is not None)
 
 
-def limits_of(reader: TableReader, with_median: bool) -> Limits:
+def limits_of(reader: TableReader, with_median: bool) -> CheckLimits:
     """Read limits; one at least."""
     keys = ["at-least", "at-most"] + (["median-at-least", "median-at-most"] if with_median else [])
-    found = Limits(*[reader.number(key, _MOST) if reader.has(key) else None for key in keys])
+    found = CheckLimits(*[reader.number(key, _MOST) if reader.has(key) else None for key in keys])
     if not any(one is not None for one in found):
         raise reader.refuse("a limit is missing: one of " + ", ".join(keys))
     return found
@@ -65,7 +65,7 @@ class LimitCheck:
         self,
         what: str,
         unit: str,
-        limits: Limits,
+        limits: CheckLimits,
         measure: Callable[[Observed], Iterator[Sample]],
         is_total: bool = False,
         nothing: str = "was not seen from begin to end",
@@ -127,7 +127,7 @@ class LimitCheck:
 
 
 def calls_check(reader: TableReader) -> LimitCheck:
-    """How often a function was called, or an exception taken, in a run."""
+    """How often a function was called, or an exception taken."""
     name = reader.text("calls-of")
 
     def measure(observed: Observed) -> Iterator[Sample]:
@@ -199,7 +199,7 @@ def stack_check(reader: TableReader) -> LimitCheck:
 
 
 class CoverageCheck:
-    """A check of what was seen to run of a source file, in all runs together.
+    """A check of a source file's coverage, in all runs together.
 
     :param reader: Its table.
     """

@@ -78,7 +78,7 @@ class UnattendedSession:
         return observed.history
 
     def run_all(self) -> None:
-        """Run as often as the script says, and make all of its checks.
+        """Run as often as the script says, and check it all.
 
         :raises AssertionError: One of them did not pass.
         """
@@ -88,7 +88,7 @@ class UnattendedSession:
         self._decide(self._script.checks)
 
     def check(self, **keys: Any) -> Any:
-        """Check all runs of this test so far, with the keys of a script's check.
+        """Check all runs so far, with the keys of a script's check.
 
         :param keys: Such as ``calls_of="dispatch", at_most=4``.
         :returns: The result, with its figures.
@@ -108,7 +108,7 @@ class UnattendedSession:
 
     def _decide(self, requests: Any) -> List[Any]:
         from gdb_etm.unattended.checks import RunningCheck
-        from gdb_etm.unattended.figures import Outcome
+        from gdb_etm.unattended.figures import CheckOutcome
         from gdb_etm.unattended.text import figure_text
 
         found: List[Any] = []
@@ -121,7 +121,7 @@ class UnattendedSession:
                 check.take(observed)
             result = check.result(missing, inexact, self._script.plan.accepts)
             found.append(result)
-            if result.outcome is not Outcome.PASSED:
+            if result.outcome is not CheckOutcome.PASSED:
                 wrong.append("%s: %s: %s" % (result.outcome.value, result.name, result.text))
                 wrong += [figure_text(figure) for figure in result.figures if figure.samples]
                 wrong += result.basis
@@ -132,7 +132,7 @@ class UnattendedSession:
 
 @pytest.fixture
 def etm_session(request: pytest.FixtureRequest) -> Iterator[UnattendedSession]:
-    """Connect as the test's script says; the target is left as it was found."""
+    """Connect as the test's script says; restore the target afterwards."""
     from gdb_etm.api.connection import connect
     from gdb_etm.unattended.runs import prepare, write_run
     from gdb_etm.unattended.script import read_script

@@ -14,8 +14,8 @@ from gdb_etm.api.connection import connect
 from gdb_etm.api.session import Session, Stop
 from gdb_etm.errors import EtmError
 from gdb_etm.unattended.checks import RunningCheck
-from gdb_etm.unattended.figures import CheckResult, Observed, Outcome
-from gdb_etm.unattended.script import RunPlan, Script
+from gdb_etm.unattended.figures import CheckOutcome, CheckResult, Observed
+from gdb_etm.unattended.script import CheckScript, RunPlan
 from gdb_etm.views.text import plural
 
 # Runs whose report and snapshot are written.
@@ -41,10 +41,10 @@ class RunRecord(NamedTuple):
     seconds: float
 
 
-class RunResult(NamedTuple):
+class ScriptResult(NamedTuple):
     """What became of a script."""
 
-    script: Script
+    script: CheckScript
     # Of what was connected to.
     target: str
     runs: Tuple[RunRecord, ...]
@@ -57,12 +57,12 @@ class RunResult(NamedTuple):
     seconds: float
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CheckOutcome:
         """What became of it as a whole."""
         found = {one.outcome for one in self.checks}
-        if self.error or any(run.error for run in self.runs) or Outcome.FAILED in found:
-            return Outcome.FAILED
-        return Outcome.UNCERTAIN if Outcome.UNCERTAIN in found else Outcome.PASSED
+        if self.error or any(run.error for run in self.runs) or CheckOutcome.FAILED in found:
+            return CheckOutcome.FAILED
+        return CheckOutcome.UNCERTAIN if CheckOutcome.UNCERTAIN in found else CheckOutcome.PASSED
 
 
 class _Overdue(EtmError):
@@ -104,7 +104,7 @@ class ScriptRuns:
     """
 
     def __init__(
-        self, script: Script, folder: Optional[str], tell: Callable[[RunRecord], None] = lambda record: None
+        self, script: CheckScript, folder: Optional[str], tell: Callable[[RunRecord], None] = lambda record: None
     ) -> None:
         self._script = script
         self._folder = folder
@@ -115,8 +115,8 @@ class ScriptRuns:
         self._notes: List[str] = []
         self._target = script.target.arguments["where"] or "a probe"
 
-    def execute(self) -> RunResult:
-        """Do it all; an error of the target is part of the result.
+    def execute(self) -> ScriptResult:
+        """Do it all; the target's errors are part of the result.
 
         The target is left as it was found, whatever ends the runs.
         """
@@ -133,7 +133,7 @@ class ScriptRuns:
         checks: List[CheckResult] = []
         if any(not run.error for run in self._runs):
             checks = [check.result(missing, inexact, self._script.plan.accepts) for check in self._checks]
-        return RunResult(
+        return ScriptResult(
             self._script,
             self._target,
             tuple(self._runs),
@@ -165,7 +165,7 @@ class ScriptRuns:
             # What only all runs together show is shown by the last.
             accepts = self._script.plan.accepts
             is_wrong = is_wrong or any(
-                check.result((), (), accepts).outcome is not Outcome.PASSED for check in self._checks
+                check.result((), (), accepts).outcome is not CheckOutcome.PASSED for check in self._checks
             )
         if is_wrong and observed is not None and self._folder is not None and len(self._written) < 2 * _MOST_WRITTEN:
             written, notes = write_run(session, os.path.join(self._folder, "run-%d" % number))
@@ -197,7 +197,7 @@ def write_run(session: Session, folder: str) -> Tuple[List[str], List[str]]:
     return written, notes
 
 
-def prepare(session: Session, script: Script) -> None:
+def prepare(session: Session, script: CheckScript) -> None:
     """Load the program, change settings, and choose what is traced.
 
     :raises EtmError: One of it is not possible.
@@ -210,7 +210,7 @@ def prepare(session: Session, script: Script) -> None:
     session.configure(**script.trace)
 
 
-def run_once(session: Session, script: Script, number: int) -> Tuple[RunRecord, Optional[Observed]]:
+def run_once(session: Session, script: CheckScript, number: int) -> Tuple[RunRecord, Optional[Observed]]:
     """Run once, as a script says.
 
     :param number: Counts the runs from 1.
@@ -240,7 +240,7 @@ def run_once(session: Session, script: Script, number: int) -> Tuple[RunRecord, 
     return record, observed if len(observed.history) else None
 
 
-def _inexact(script: Script) -> Tuple[str, ...]:
+def _inexact(script: CheckScript) -> Tuple[str, ...]:
     cycles = script.trace.get("cycles")
     if cycles is None or cycles < 2:
         return ()

@@ -24,7 +24,7 @@ _TRACE: Dict[str, Tuple[str, ...]] = {
 }
 
 
-class Target(NamedTuple):
+class ScriptTarget(NamedTuple):
     """What to connect to."""
 
     # Keyword arguments of :func:`gdb_etm.connect`.
@@ -53,13 +53,13 @@ class RunPlan(NamedTuple):
     accepts: bool
 
 
-class Script(NamedTuple):
+class CheckScript(NamedTuple):
     """What to run, and what to check."""
 
     # The file, for messages.
     path: str
     title: str
-    target: Target
+    target: ScriptTarget
     # Keyword arguments of :meth:`gdb_etm.Session.configure`.
     trace: Mapping[str, Any]
     settings: Mapping[str, str]
@@ -67,7 +67,7 @@ class Script(NamedTuple):
     checks: Tuple[CheckRequest, ...]
 
 
-def read_script(path: str, needs_checks: bool = True) -> Script:
+def read_script(path: str, needs_checks: bool = True) -> CheckScript:
     """Read a script.
 
     :param needs_checks: Whether one without checks and without an end is refused.
@@ -75,7 +75,7 @@ def read_script(path: str, needs_checks: bool = True) -> Script:
     """
     reader = TableReader(path, read_toml(path, _LARGEST, ScriptError), ScriptError)
     folder = os.path.dirname(os.path.abspath(path))
-    found = Script(
+    found = CheckScript(
         path,
         reader.text("title", os.path.basename(path)),
         reader.made("target", lambda inner: _target(inner, folder)),
@@ -97,7 +97,7 @@ def read_script(path: str, needs_checks: bool = True) -> Script:
     return found
 
 
-def _target(reader: TableReader, folder: str) -> Target:
+def _target(reader: TableReader, folder: str) -> ScriptTarget:
     arguments: Dict[str, Any] = {"where": reader.text("connect", "")}
     for key in ("probe", "target", "mode", "profile"):
         if reader.has(key):
@@ -113,7 +113,7 @@ def _target(reader: TableReader, folder: str) -> Target:
     load = reader.flag("load", False)
     if load and not elf:
         raise reader.refuse("load, and no elf to load")
-    return Target({**arguments, "elf": elf}, elf, load)
+    return ScriptTarget({**arguments, "elf": elf}, elf, load)
 
 
 def _trace(reader: TableReader) -> Dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import List, Optional, Sequence
 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.unattended.document import result_document, run_object
-from gdb_etm.unattended.figures import Outcome
+from gdb_etm.unattended.figures import CheckOutcome
 from gdb_etm.unattended.junit import junit_text
-from gdb_etm.unattended.runs import INTERRUPTED, RunRecord, RunResult, ScriptRuns
+from gdb_etm.unattended.runs import INTERRUPTED, RunRecord, ScriptResult, ScriptRuns
 from gdb_etm.unattended.script import read_script
 from gdb_etm.unattended.text import check_lines, run_line
 from gdb_etm.views.schema import document
@@ -54,10 +54,10 @@ def main(words: Sequence[str]) -> int:
     return _status(result)
 
 
-def _status(result: RunResult) -> int:
+def _status(result: ScriptResult) -> int:
     if result.error:
         return _STOPPED if result.error == INTERRUPTED else _NOT_RUN
-    return 0 if result.outcome is Outcome.PASSED else _NOT_PASSED
+    return 0 if result.outcome is CheckOutcome.PASSED else _NOT_PASSED
 
 
 def _stop(number: int, frame: Optional[FrameType]) -> None:
@@ -76,7 +76,7 @@ def _tell_nothing(run: RunRecord) -> None:
     pass
 
 
-def _write(result: RunResult, folder: Optional[str], junit: Optional[str]) -> None:
+def _write(result: ScriptResult, folder: Optional[str], junit: Optional[str]) -> None:
     wanted: List[str] = [] if junit is None else [junit]
     if folder is not None:
         wanted.append(os.path.join(folder, "junit.xml"))

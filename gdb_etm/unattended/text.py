@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from gdb_etm.unattended.figures import Figure, Outcome, where_text
-from gdb_etm.unattended.runs import RunRecord, RunResult
+from gdb_etm.unattended.figures import CheckOutcome, Figure, where_text
+from gdb_etm.unattended.runs import RunRecord, ScriptResult
 from gdb_etm.views.text import plural
 
-_WORDS = {Outcome.PASSED: "pass", Outcome.FAILED: "FAIL", Outcome.UNCERTAIN: "uncertain"}
+_WORDS = {CheckOutcome.PASSED: "pass", CheckOutcome.FAILED: "FAIL", CheckOutcome.UNCERTAIN: "uncertain"}
 _WIDTH = max(map(len, _WORDS.values()))
 
 
@@ -24,11 +24,11 @@ def run_line(run: RunRecord) -> str:
     return text + ("; " + run.error if run.error else "")
 
 
-def check_lines(result: RunResult) -> Iterator[str]:
+def check_lines(result: ScriptResult) -> Iterator[str]:
     """Say what became of each check, and of all."""
     for check in result.checks:
         yield "%-*s  %s: %s" % (_WIDTH, _WORDS[check.outcome], check.name, check.text)
-        for figure in check.figures if check.outcome is not Outcome.PASSED else ():
+        for figure in check.figures if check.outcome is not CheckOutcome.PASSED else ():
             if figure.minimum is not None and figure.minimum.value != figure.ordered()[-1].value:
                 yield " " * (_WIDTH + 2) + figure_text(figure)
     # The same for many checks: once.
@@ -40,7 +40,7 @@ def check_lines(result: RunResult) -> Iterator[str]:
         yield "written: " + path
     if result.error:
         yield "error: " + result.error
-    counts = [(sum(check.outcome is one for check in result.checks), one.value) for one in Outcome]
+    counts = [(sum(check.outcome is one for check in result.checks), one.value) for one in CheckOutcome]
     yield "%s: %s" % (result.script.title, ", ".join("%d %s" % one for one in counts if one[0]) or "nothing checked")
 
 

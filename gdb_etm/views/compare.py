@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.analysis.compare import Comparison, ElsewhereInterrupted
+from gdb_etm.analysis.compare import ElsewhereInterrupted, ExecutionComparison
 from gdb_etm.recovery.values import Tier
 from gdb_etm.views.schema import document
 from gdb_etm.views.text import align, plural
@@ -70,7 +70,7 @@ class TimeChange(NamedTuple):
     right: int
 
 
-class Compared(NamedTuple):
+class ComparedExecutions(NamedTuple):
     """How two executions compare."""
 
     # What the user calls them, and how many instructions they have.
@@ -78,7 +78,7 @@ class Compared(NamedTuple):
     lengths: Tuple[int, int]
     # Whether they were compared by source line: two builds.
     by_line: bool
-    comparison: Comparison
+    comparison: ExecutionComparison
     # Of both, where there is a divergence.
     branches: Optional[Tuple[ComparedBranch, ComparedBranch]]
     # Of the exception that came elsewhere; None where it did not come.
@@ -95,7 +95,7 @@ class Compared(NamedTuple):
         return self.comparison.interrupt
 
 
-def compare_lines(found: Compared) -> Iterator[str]:
+def compare_lines(found: ComparedExecutions) -> Iterator[str]:
     """Say how two executions compare."""
     names = zip("AB", found.names, found.lengths)
     yield "; ".join("%s: %s, %s" % (letter, name, plural(length, "instruction")) for letter, name, length in names)
@@ -113,7 +113,7 @@ def compare_lines(found: Compared) -> Iterator[str]:
         yield "doubt: " + doubt
 
 
-def _branch_lines(branches: Tuple[ComparedBranch, ComparedBranch], comparison: Comparison) -> Iterator[str]:
+def _branch_lines(branches: Tuple[ComparedBranch, ComparedBranch], comparison: ExecutionComparison) -> Iterator[str]:
     left, right = branches
     handler = comparison.divergence.handler if comparison.divergence is not None else ""
     yield "first branch that went another way%s:" % (", in %s" % handler if handler else "")
@@ -141,7 +141,7 @@ def _operand_text(operand: ComparedOperand) -> str:
     return "0x%08x (%s)%s" % (operand.value, operand.tier.name.lower(), origin)
 
 
-def _change_lines(found: Compared) -> Iterator[str]:
+def _change_lines(found: ComparedExecutions) -> Iterator[str]:
     if found.functions:
         yield "functions that ran more, less, or in one only:"
         rows: List[List[str]] = [["    ", "calls A", "calls B", "instructions A", "instructions B"]]
@@ -156,7 +156,7 @@ def _change_lines(found: Compared) -> Iterator[str]:
         yield from align(rows)
 
 
-def compare_object(found: Compared) -> Dict[str, Any]:
+def compare_object(found: ComparedExecutions) -> Dict[str, Any]:
     """Make the object of a comparison."""
     there, interrupt = found.comparison.divergence, found.interrupt
     return document(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from heapq import merge
-from typing import Callable, Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.build import data_trace_id
-from gdb_etm.history.frames import Function
 from gdb_etm.history.store import ConditionResult, ExecutionHistory, OwnedTransfer, TracedInstruction
 from gdb_etm.protocols.elements import (
     Context,
@@ -21,6 +20,7 @@ from gdb_etm.protocols.elements import (
     Timestamp,
 )
 from gdb_etm.protocols.packet import Packet
+from gdb_etm.views.schema import SCHEMA
 
 Value = Union[str, int, bool, None]
 # What a line can show: of the instruction stream, or a load or store of the data stream.
@@ -34,14 +34,14 @@ def element_object(trace_id: int, offset: int, element: Element) -> Dict[str, Va
     hexadecimal strings, counts are numbers.
     """
     kind, fields = _fields(element)
-    found: Dict[str, Value] = {"index": offset, "id": trace_id, "kind": kind}
+    found: Dict[str, Value] = {"schema": SCHEMA, "index": offset, "id": trace_id, "kind": kind}
     found.update(fields)
     return found
 
 
 def end_object(trace_id: int, offset: int) -> Dict[str, Value]:
     """Make the object that follows a stream's last element."""
-    return {"index": offset, "id": trace_id, "kind": "end"}
+    return {"schema": SCHEMA, "index": offset, "id": trace_id, "kind": "end"}
 
 
 def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
@@ -50,6 +50,8 @@ def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
     It has ``index``, ``id``, ``bytes`` in hexadecimal, ``name`` and ``fields``.
     """
     return {
+        "schema": SCHEMA,
+        "kind": "packet",
         "index": packet.offset,
         "id": trace_id,
         "bytes": packet.raw.hex(),
@@ -58,24 +60,36 @@ def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
     }
 
 
+class InstructionWords(NamedTuple):
+    """What is said of an instruction; None where it is not known."""
+
+    function: Optional[str]
+    # Such as ``"rx.c:121"``, and the line itself.
+    line: Optional[str]
+    source: Optional[str]
+
+
 def instruction_object(
-    trace_id: int, instruction: TracedInstruction, function: Optional[str], passed: Optional[bool]
+    trace_id: int, instruction: TracedInstruction, words: InstructionWords, text: str, passed: Optional[bool]
 ) -> Dict[str, Value]:
     """Make the JSON object of an executed instruction.
 
-    :param function: Its function's name where known.
+    :param words: Its function and source line.
+    :param text: It in assembler.
     :param passed: Whether it passed its condition; None, which is left out, where it has none or the trace does not
         tell.
     """
     condition: Dict[str, Value] = {} if passed is None else {"passed": passed}
     return {
+        "schema": SCHEMA,
         "number": instruction.number,
         "id": trace_id,
         "kind": "instruction",
         "address": hex(instruction.address),
         "size": instruction.size,
         "isa": instruction.isa.name,
-        "function": function,
+        "text": text,
+        **words._asdict(),
         **condition,
     }
 
@@ -110,7 +124,7 @@ def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
         return "data_gap", _with_detail({"reason": element.reason.value}, element.detail)
     if isinstance(element, Exception_):
         address = None if element.return_address is None else hex(element.return_address)
-        return "exception", {"number": element.number, "name": element.name, "return_address": address}
+        return "exception", {"type": element.number, "name": element.name, "return_address": address}
     if isinstance(element, ExceptionReturn):
         return "exception_return", {}
     if isinstance(element, Timestamp):
@@ -119,7 +133,7 @@ def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
         return "cycles", _with_cycles({}, element.cycles)
     if isinstance(element, Context):
         return "context", _context_fields(element)
-    return "event", {"number": element.number}
+    return "event", {"event": element.number}
 
 
 def _transfer_fields(owned: OwnedTransfer) -> Dict[str, Value]:
@@ -132,7 +146,7 @@ def _transfer_fields(owned: OwnedTransfer) -> Dict[str, Value]:
         "role": transfer.role.name.lower(),
         "certain": transfer.certain,
         "instruction": owned.number,
-        "event": None if owned.event is None else owned.event.offset,
+        "owner": None if owned.event is None else owned.event.offset,
     }
 
 
@@ -192,19 +206,22 @@ def element_rows(histories: Mapping[int, ExecutionHistory]) -> Iterator[Tuple[in
 
 
 def history_objects(
-    trace_id: int, history: ExecutionHistory, first: int, last: int, function_at: Callable[[int], Optional[Function]]
+    trace_id: int,
+    history: ExecutionHistory,
+    shown: Tuple[int, int],
+    words: Callable[[int], InstructionWords],
+    text: Callable[[TracedInstruction], str],
 ) -> Iterator[Dict[str, Value]]:
     """Describe instructions, the events around them, loads and stores.
 
-    :param first: The first instruction's number.
-    :param last: The last one's.
-    :param function_at: Finds the function that holds an address.
+    :param shown: The first instruction's number, and the last one's.
+    :param words: Gives function and source line of an address.
+    :param text: Writes an instruction.
     """
-    for item in history.walk(first, last):
+    for item in history.walk(*shown):
         if isinstance(item, TracedInstruction):
-            function = function_at(item.address)
             passed = history.outcome(item.number)
-            yield instruction_object(trace_id, item, function.name if function else None, passed)
+            yield instruction_object(trace_id, item, words(item.address), text(item), passed)
             owned = [OwnedTransfer(one, item.number, None) for one in history.transfers(item.number)]
         else:
             yield element_object(trace_id, item.offset, item)

@@ -242,8 +242,7 @@ def fault_object(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words:
         }
 
     return {
-        "version": 1,
-        "exception": None if site.event is None else {"name": site.event.name, "number": site.event.vector},
+        "exception": None if site.event is None else {"name": site.event.name, "vector": site.event.vector},
         "status": status.lines,
         "site": {
             "number": site.number,

@@ -146,17 +146,17 @@ def test_objects_for_scripts(snapshot: Path) -> None:
         status, lines = shell(command, snapshot, "--format", "json", *words)
         assert status == 0 and len(lines) == 1
         read: Dict[str, Any] = json.loads(lines[0])
-        assert read["version"] == 1
+        assert (read["schema"], read["kind"]) == (2, command)
         return read
 
-    stored = found("origin", "r3")["steps"][1]
+    stored = found("origin", "r3")["rows"][1]
     assert (stored["number"], stored["value"], stored["parent"]) == (13594, 0x163333, 0)
     assert (stored["what"], stored["tier"], stored["line"]) == ("station.table[0].handler", "exact", "rx.c:83")
-    assert found("uses", "13594", "r0")["steps"][0]["made"] == "stored"
-    (store,) = found("writes", "0x200000bc")["stores"]
+    assert found("uses", "13594", "r0")["rows"][0]["made"] == "stored"
+    (store,) = found("writes", "0x200000bc")["rows"]
     assert (store["before"], store["bytes"]) == ([0x5B, 4, 0, 0], [0x33, 0x33, 0x16, 0])
-    assert [one["number"] for one in found("writes", "--reads", "0x200000bc")["loads"]] == [18363, 13958, 5105]
-    assert found("race", "ring_head")["lost"] == []
+    assert [one["number"] for one in found("writes", "--reads", "0x200000bc")["rows"]] == [18363, 13958, 5105]
+    assert found("race", "ring_head")["rows"] == []
     assert shell("why", snapshot)[1][0] == "what   HardFault (exception 3)"
     assert found("fault")["verdict"]["number"] == 13594
 

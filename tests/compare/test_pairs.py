@@ -1,4 +1,6 @@
-"""The board's truth: of 20 pairs with one planted difference each the first is found.
+"""The board's truth: a pair's first difference is the planted one.
+
+20 pairs have one each.
 
 Where both ran, by the board's own account, tells where the first branch is that went another way.
 """
@@ -6,19 +8,20 @@ Where both ran, by the board's own account, tells where the first branch is that
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
 
 import gdb_etm
-from gdb_etm.commands.compare import snapshot_side
+from gdb_etm.commands.compare import part_of, snapshot_side
+from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.recovery.values import Tier
-from gdb_etm.session.compared import OTHER_CODE, compared
+from gdb_etm.session.compared import OTHER_CODE, Side, compared
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.compare import Compared, compare_lines
-from tests.firmware.build import compiler, symbol
+from gdb_etm.views.compare import ComparedExecutions, compare_lines
+from tests.firmware.build import compiler, size, symbol
 from tests.firmware.pairs.build import build, line_of
 
 pytest.importorskip("unicorn")
@@ -34,6 +37,7 @@ class Variant(NamedTuple):
     options: Tuple[str, ...] = ()
     # Other inputs, by index.
     inputs: Tuple[Tuple[int, int], ...] = ()
+    etb_size: int = 65536
 
 
 class Recorded(NamedTuple):
@@ -75,7 +79,7 @@ class Recorder:
     def _run(self, variant: Variant, folder: Path) -> Recorded:
         folder.mkdir()
         elf, truth = build(folder / "pairs.elf", variant.options, variant.inputs), folder / "truth"
-        with gdb_etm.connect("board:m33", elf=elf, truth=str(truth), etb_size=65536) as session:
+        with gdb_etm.connect("board:m33", elf=elf, truth=str(truth), etb_size=variant.etb_size) as session:
             session.reset()
             session.configure(cycles=16)
             session.start()
@@ -101,11 +105,15 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     return Recorder(tmp_path_factory.mktemp("pairs"))
 
 
-def found_between(left: Recorded, right: Recorded) -> Compared:
-    """Compare two runs."""
+def side(recorded: Recorded) -> Side:
+    """Read a run's snapshot."""
     like = DebugSession(OfflineDebugger(), Meter())
-    sides = [snapshot_side(str(one.snapshot), [str(one.elf)], None, like) for one in (left, right)]
-    return compared(sides[0], sides[1])
+    return snapshot_side(str(recorded.snapshot), [str(recorded.elf)], None, like)
+
+
+def found_between(left: Recorded, right: Recorded) -> ComparedExecutions:
+    """Compare two runs."""
+    return compared(side(left), side(right))
 
 
 def first_difference(left: Recorded, right: Recorded) -> Optional[int]:
@@ -118,7 +126,7 @@ def first_difference(left: Recorded, right: Recorded) -> Optional[int]:
     return None
 
 
-def is_planted(name: str, found: Compared, left: Recorded, right: Recorded) -> bool:
+def is_planted(name: str, found: ComparedExecutions, left: Recorded, right: Recorded) -> bool:
     """Tell whether the planted difference is the one that was found first."""
     number = first_difference(left, right)
     if name.startswith("RACE"):
@@ -147,6 +155,47 @@ def test_the_first_difference_is_the_planted_one(recorder: Recorder) -> None:
         elif not found.doubts:
             wrong.append((name, "\n".join(compare_lines(found))))
     assert not wrong and len(right) >= 18, (right, wrong)
+
+
+def test_what_decided_the_branch_has_its_values(recorder: Recorder) -> None:
+    found = found_between(recorder.run(BASE), recorder.run(PAIRS["INPUT 0"]))
+    assert found.branches is not None and not found.doubts
+    for branch, wanted in zip(found.branches, (7, INPUTS[0])):
+        operands = {one.register: one for one in branch.operands}
+        assert (operands["r0"].value, operands["r0"].tier) == (wanted, Tier.EXACT)
+        assert operands["r0"].origin == "loaded from input[0]" and operands["r1"].value == INPUTS[0]
+        assert branch.callers == ("find", "run", "Reset_Handler")
+
+
+def test_what_ran_more_is_what_really_ran_more(recorder: Recorder) -> None:
+    base, other = recorder.run(BASE), recorder.run(PAIRS["INPUT 4"])
+    found = found_between(base, other)
+    (change,) = [one for one in found.functions if one.name == "retry"]
+    counts = []
+    for one in (base, other):
+        first = symbol(str(one.elf), "retry")
+        code = range(first, first + size(str(one.elf), "retry"))
+        counts.append(sum(address in code for address in one.truth))
+    assert [change.left, change.right] == counts and counts[0] < counts[1]
+
+
+def test_alike_is_alike_also_in_parts(recorder: Recorder) -> None:
+    base, other = side(recorder.run(BASE)), side(recorder.run(PAIRS["INPUT 0"]))
+    same = compared(base, side(recorder.run(BASE)))
+    assert same.branches is None and not same.doubts and not same.functions and not same.times
+    before = compared(part_of(base, 1, 250), part_of(other, 1, 250))
+    assert before.branches is None and before.comparison.alike == 250
+    with pytest.raises(CommandError, match=r"has no instructions 9-5000; there are 3,?690"):
+        part_of(base, 9, 5000)
+
+
+def test_a_buffer_that_wrapped_gives_no_wrong_branch(recorder: Recorder) -> None:
+    small = [recorder.run(variant._replace(etb_size=512)) for variant in (BASE, PAIRS["INPUT 0"], PAIRS["RACE 2"])]
+    # What differed was overwritten.
+    lost = found_between(small[0], small[1])
+    assert lost.branches is None or lost.doubts
+    race = found_between(small[0], small[2])
+    assert race.branches is None or race.doubts
 
 
 if __name__ == "__main__":

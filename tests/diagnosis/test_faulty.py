@@ -141,7 +141,7 @@ def test_the_object_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = lines_of(found, "--format", "json", capsys=capsys)
     got: Dict[str, Any] = json.loads(line)
     ((name, culprit),) = found.facts["culprit_lines"]
-    assert got["version"] == 1 and got["exception"] == {"name": "HardFault", "number": 3}
+    assert got["schema"] == 2 and got["exception"] == {"name": "HardFault", "vector": 3}
     assert got["verdict"]["line"] == "%s:%d" % (name, culprit)
     assert got["verdict"]["kind"] == "origin" and got["verdict"]["tier"] == "exact"
     assert [step["made"] for step in got["chain"]][:2] == ["loaded", "stored"]

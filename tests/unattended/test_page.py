@@ -1,4 +1,4 @@
-"""Real pyOCD on a simulated board: the script of the guide, and the board's truth.
+"""Real pyOCD: the script of the guide, and the board's truth.
 
 After a change to what is printed, ``python -m tests.unattended.test_page`` puts it into the page.
 """
@@ -57,7 +57,7 @@ def result_block() -> Block:
 
 
 def execute(folder: Path, text: str, *words: str) -> Ended:
-    """Run a script in a folder that has the demo's program and sources."""
+    """Run a script in a folder with the demo."""
     for path in [*_FOLDER.glob("*.[ch]"), _FOLDER / "demo.elf"]:
         shutil.copy(path, folder)
     (folder / "receiver.toml").write_text(text)
@@ -171,7 +171,7 @@ def test_figures_are_what_really_ran(ended: Dict[str, Any]) -> None:
 
 
 def parsers(elf: str) -> List[str]:
-    """List parse and what it calls, unless the compiler made it part of another."""
+    """List parse and what it calls, without inlined functions."""
     found = []
     for name in ("parse", "parse_values", "parse_number", "starts_with"):
         try:

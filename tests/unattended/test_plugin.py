@@ -1,4 +1,4 @@
-"""Real pyOCD on a simulated board: the tests of the guide, run by pytest with the plug-in."""
+"""Real pyOCD: the tests of the guide, run by pytest."""
 
 from __future__ import annotations
 

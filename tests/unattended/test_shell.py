@@ -1,4 +1,4 @@
-"""Real pyOCD on a simulated board: errors of scripts, what was not seen, and ends from outside."""
+"""Real pyOCD: errors of scripts, what was not seen, ends from outside."""
 
 from __future__ import annotations
 
@@ -131,7 +131,8 @@ def test_what_cannot_be_used_is_status_2(tmp_path: Path) -> None:
 def test_whatever_ends_a_run_leaves_the_target_as_it_was(end: str, tmp_path: Path) -> None:
     elf = write_forever(tmp_path / "forever.elf")
     served = serve_by_hand("-Oboard.elf=%s" % elf)
-    text = 'check = [{fault = false}]\n[target]\nconnect = "localhost:%d"\nelf = ["%s"]\n[run]\nreset = false\nto = "*0x44"\n'
+    text = 'check = [{fault = false}]\n[target]\nconnect = "localhost:%d"\nelf = ["%s"]\n'
+    text += '[run]\nreset = false\nto = "*0x44"\n'
     path = tmp_path / "script.toml"
     limit = "time-limit = 3\n" if end == "time limit" else ""
     path.write_text(text % (served.control_port, elf) + limit)

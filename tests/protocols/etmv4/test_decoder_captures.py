@@ -87,7 +87,7 @@ def theirs(element: Json) -> Optional[Fact]:
         fields = ("start", "end", "instructions", "isa", "taken")
         return (kind,) + tuple(element[field] for field in fields)
     if kind == "exception":
-        return kind, element["number"], element["return_address"]
+        return kind, element["type"] if "type" in element else element["number"], element["return_address"]
     if kind == "exception_return":
         return (kind,)
     if kind == "timestamp":

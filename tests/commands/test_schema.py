@@ -1,0 +1,156 @@
+"""Real pyOCD, real GDB: what is written as JSON is what the guide says."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Set, Tuple
+
+import pytest
+
+import gdb_etm
+from gdb_etm.commands.json_output import document_lines
+from gdb_etm.views.schema import SCHEMA
+from tests.access.processes import DEMO
+from tests.gdb_session import SCRIPT
+from tests.pages import GUIDE, ROOT
+
+pytest.importorskip("unicorn")
+
+PAGE = GUIDE / "json.md"
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+# Each offline command, with words after the snapshot.
+COMMANDS: Tuple[Tuple[str, ...], ...] = (
+    ("packets", "-300"),
+    ("elements",),
+    ("history", "-300"),
+    ("functions", "-50"),
+    ("budget",),
+    ("coverage",),
+    ("profile",),
+    ("info", "--at", "17000", "registers"),
+    ("why", "17000", "r3"),
+    ("fault",),
+    ("origin", "17000", "r3"),
+    ("uses", "17000", "r3"),
+    ("writes", "ticks"),
+    ("race", "ticks"),
+)
+LISTINGS = ("packets", "elements", "history", "functions", "profile")
+# Kinds that the demo's history does not have.
+ABSENT = {
+    "gap",
+    "no_sync",
+    "unknown_address",
+    "timestamp",
+    "transfer",
+    "event",
+    "buffer",
+    "switch",
+    "threads",
+    "captures",
+}
+ABSENT |= {"threads-row", "captures-row", "race-row", "uses-row", "run", "run-ended", "exception_return"}
+
+
+def documented() -> Dict[str, Set[str]]:
+    """Read the page's tables: the fields of each kind."""
+    found: Dict[str, Set[str]] = {}
+    for kinds, fields in re.findall(r"^\| (`[^|]*) \| ([^|]*) \|$", PAGE.read_text("utf-8"), re.MULTILINE):
+        for kind in re.findall(r"`([\w-]+)`", kinds):
+            found[kind] = set(re.findall(r"`([\w-]+)`", fields)) - {"functions" if kind in ("gap", "exception") else ""}
+    return found
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo, up to its fault."""
+    folder = tmp_path_factory.mktemp("schema") / "crash"
+    with gdb_etm.connect("board:m33", elf=DEMO) as session:
+        session.configure(cycles=64)
+        session.start()
+        session.run_to("HardFault_Handler", 60.0)
+        session.capture().save(folder)
+    return folder
+
+
+def written(*words: str) -> List[Dict[str, Any]]:
+    """Run a command; give what it writes, parsed."""
+    command = [sys.executable, "-m", "gdb_etm", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT, text=True, timeout=120, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def as_lines(document: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Write a document as JSON lines."""
+    return [json.loads(line) for line in document_lines(document, "jsonl")]
+
+
+def addresses(value: Any) -> Iterator[Any]:
+    """Find all addresses."""
+    if isinstance(value, dict):
+        yield from (one for key, one in value.items() if key.endswith("address") and key != "is_address")
+        for one in value.values():
+            yield from addresses(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from addresses(one)
+
+
+def test_every_command_writes_what_the_page_says(snapshot: Path) -> None:
+    known, seen = documented(), {}
+    for name, *words in COMMANDS:
+        elf = ["--elf", str(DEMO)]
+        snapshots = [str(snapshot)]
+        (document,) = written(name, *snapshots, *elf, *words, "--format", "json")
+        # Those that work out values take long, and are written alike.
+        is_listing = name in LISTINGS
+        lines = written(name, *snapshots, *elf, *words, "--format", "jsonl") if is_listing else as_lines(document)
+        rows = document.get("rows", [])
+        assert document["kind"] == name and len(lines) - len(rows) in (0, 1)
+        for one in [document, *lines]:
+            assert one["schema"] == SCHEMA
+            seen.setdefault(one["kind"], set()).update(one.keys() - {"schema", "kind"})
+            assert all(one is None or _ADDRESS.fullmatch(one) for one in addresses(one)), one
+        for row, line in zip(rows, lines[len(lines) - len(rows) :]):
+            assert {**line, **row} == line or row.get("kind") == line["kind"]
+    (compared,) = written(
+        "compare", str(snapshot) + "@1-50", str(snapshot) + "@60-99", "--elf", str(DEMO), "--format=json"
+    )
+    seen[compared["kind"]] = compared.keys() - {"schema", "kind"}
+    for kind, fields in seen.items():
+        assert fields <= known[kind], kind
+    assert known.keys() - seen.keys() <= ABSENT
+    assert "`schema` is %d." % SCHEMA in PAGE.read_text("utf-8")
+
+
+def test_coverage_and_profile_have_numbers_for_all(snapshot: Path) -> None:
+    (profile,) = written("profile", str(snapshot), "--elf", str(DEMO), "--format", "json")
+    (history,) = written("history", str(snapshot), "--elf", str(DEMO), "--format", "json", "-500")
+    instructions = [row for row in history["rows"] if row["kind"] == "instruction"]
+    last = instructions[-1]["number"]
+    assert sum(row["own"] for row in profile["rows"]) == profile["instructions"] == last
+    assert [row["number"] for row in instructions] == list(range(last - 499, last + 1))
+    at = next(row for row in instructions if row["line"] == "rx.c:121")
+    assert at["source"] == "subscription->handler(message);" and at["function"] == "dispatch" and at["text"]
+
+
+def test_mi_gives_the_same(snapshot: Path) -> None:
+    lines = ['-interpreter-exec console "%s"' % one for one in ("source %s" % SCRIPT, "etm load %s" % snapshot)]
+    lines += ["-etm-functions -1", "-etm-why 17000 r3", "-etm-why 17000", "-gdb-exit"]
+    command = ["gdb-multiarch", "-q", "-nx", "-i=mi", str(DEMO)]
+    done = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    results = re.findall(r"^\^(?:done|error)(.*)$", done.stdout, re.MULTILINE)
+    if "Undefined MI command: etm-functions" in done.stdout:
+        # Before GDB 14 there are none.
+        assert (
+            subprocess.run(["gdb-multiarch", "-v"], stdout=subprocess.PIPE, text=True, check=True).stdout < "GNU gdb (H"
+        )
+        pytest.skip("this GDB has no MICommand")
+    (why,) = written("why", str(snapshot), "--elf", str(DEMO), "17000", "r3", "--format", "json")
+    assert ',schema="%d",kind="functions"' % SCHEMA in results[2]
+    assert 'value="%d"' % why["value"] in results[3] and 'register="r3"' in results[3]
+    assert "a register is missing: etm why 17000 r3" in results[4]
