@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Name
 
 from gdb_etm import __version__
 from gdb_etm.capture import RawCapture
-from gdb_etm.commands.json_output import FORMATS, document_lines, row_lines
 from gdb_etm.errors import CommandError, EtmError
-from gdb_etm.views.schema import document
+from gdb_etm.views.schema import FORMATS, document, document_lines, row_lines
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.

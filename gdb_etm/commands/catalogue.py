@@ -79,12 +79,11 @@ def declared() -> Catalogue:
     """Make it anew of what is declared."""
     from gdb_etm.commands.declare import help_text
     from gdb_etm.commands.overview import INTRODUCTION
-    from gdb_etm.commands.registry import ABBREVIATIONS, COMMANDS, SETTINGS
-    from gdb_etm.commands.value_objects import OBJECTS
+    from gdb_etm.commands.registry import ABBREVIATIONS, COMMANDS, SETTINGS, WITH_OBJECTS
 
     commands = [CommandEntry(command.name, help_text(command)) for command in COMMANDS]
     settings = [_entry(setting) for setting in SETTINGS]
-    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, list(OBJECTS), settings)
+    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, list(WITH_OBJECTS), settings)
 
 
 def _entry(setting: Setting) -> SettingEntry:

@@ -8,13 +8,13 @@ import sys
 from typing import Optional, Sequence
 
 from gdb_etm.commands.compare import part_of, snapshot_side
-from gdb_etm.commands.json_output import FORMATS, document_lines
 from gdb_etm.errors import EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.compared import Side, compared
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import compare_lines, compare_object
+from gdb_etm.views.schema import FORMATS, document_lines
 
 _PART = re.compile(r"(.+)@([0-9]+)-([0-9]+)")
 

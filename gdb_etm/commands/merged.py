@@ -10,7 +10,6 @@ from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.capture import RawCapture
 from gdb_etm.commands.coverage import coverage_lines
-from gdb_etm.commands.json_output import FORMATS, document_lines
 from gdb_etm.commands.listing_objects import coverage_object, profile_object
 from gdb_etm.commands.profile import report_lines
 from gdb_etm.errors import CommandError, EtmError
@@ -25,6 +24,7 @@ from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.saved import read_captures
+from gdb_etm.views.schema import FORMATS, document_lines
 from gdb_etm.views.text import plural
 
 

@@ -5,9 +5,12 @@ Every document, and every line of JSON lines, has ``schema``, which grows when a
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+import json
+from typing import Any, Dict, Iterable, Iterator, Mapping
 
 SCHEMA = 2
+# What the shell's commands write.
+FORMATS = ("text", "json", "jsonl")
 
 # Addresses are hexadecimal texts: 64-bit numbers are too large for many readers.
 _ADDRESSES = frozenset(("address", "return_address", "block"))
@@ -26,3 +29,26 @@ def _written(key: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_written(key, one) for one in value]
     return value
+
+
+def row_lines(command: str, rows: Iterable[Mapping[str, Any]], form: str) -> Iterator[str]:
+    """Write rows that have kinds of their own.
+
+    :param command: Whose they are; the document's kind.
+    :param form: ``"json"`` or ``"jsonl"``.
+    """
+    if form == "jsonl":
+        yield from map(json.dumps, rows)
+    else:
+        own = [{key: value for key, value in row.items() if key != "schema"} for row in rows]
+        yield json.dumps(document(command, {"rows": own}))
+
+
+def document_lines(found: Dict[str, Any], form: str) -> Iterator[str]:
+    """Write a document; as JSON lines its rows come after the rest of it."""
+    if form == "json" or "rows" not in found:
+        yield json.dumps(found)
+        return
+    yield json.dumps({key: value for key, value in found.items() if key != "rows"})
+    for row in found["rows"]:
+        yield json.dumps(document("%s-row" % found["kind"], row) if "kind" not in row else document(row["kind"], row))

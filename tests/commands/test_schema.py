@@ -12,8 +12,9 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 
 import gdb_etm
-from gdb_etm.commands.json_output import document_lines
-from gdb_etm.views.schema import SCHEMA
+from gdb_etm.commands.registry import WITH_OBJECTS
+from gdb_etm.commands.value_objects import OBJECTS
+from gdb_etm.views.schema import SCHEMA, document_lines
 from tests.access.processes import DEMO
 from tests.gdb_session import SCRIPT
 from tests.pages import GUIDE, ROOT
@@ -125,6 +126,10 @@ def test_every_command_writes_what_the_page_says(snapshot: Path) -> None:
         assert fields <= known[kind], kind
     assert known.keys() - seen.keys() <= ABSENT
     assert "`schema` is %d." % SCHEMA in PAGE.read_text("utf-8")
+
+
+def test_each_object_has_a_command_over_mi() -> None:
+    assert sorted(WITH_OBJECTS) == sorted(OBJECTS)
 
 
 def test_coverage_and_profile_have_numbers_for_all(snapshot: Path) -> None:
