@@ -74,7 +74,10 @@ class Timeline extends Chart {
       this.pen.fillStyle = this.colour("--line");
       this.pen.fillRect(this.x(time), 0, 1, this.height());
       this.pen.fillStyle = this.colour("--weak");
-      this.pen.fillText(numberText(time), this.x(time) + 3, AXIS / 2);
+      const text = numberText(time);
+      const left = this.x(time) + 3;
+      // Half a number is a wrong one.
+      if (left + this.pen.measureText(text).width <= this.width) this.pen.fillText(text, left, AXIS / 2);
     }
   }
 
