@@ -17,7 +17,7 @@ from gdb_etm.commands.value_objects import OBJECTS
 from gdb_etm.views.schema import SCHEMA, document_lines
 from tests.access.processes import DEMO
 from tests.gdb_session import SCRIPT
-from tests.pages import GUIDE, ROOT
+from tests.pages import GUIDE
 
 pytest.importorskip("unicorn")
 
@@ -81,7 +81,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def written(*words: str) -> List[Dict[str, Any]]:
     """Run a command; give what it writes, parsed."""
     command = [sys.executable, "-m", "gdb_etm", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=ROOT, text=True, timeout=120, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=DEMO.parent, text=True, timeout=120, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
