@@ -36,7 +36,7 @@ def _made(name: str, dispatch: Callable[[], Dispatch]) -> Any:
 
 
 def plain_object(value: Any) -> Any:
-    """Make what MI can write: it has no null, so such fields are left out, and "-" in names.
+    """Make what MI can write: without null, and with "-" in names.
 
     :param value: An object for JSON.
     """

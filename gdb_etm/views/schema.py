@@ -45,7 +45,7 @@ def row_lines(command: str, rows: Iterable[Mapping[str, Any]], form: str) -> Ite
 
 
 def document_lines(found: Dict[str, Any], form: str) -> Iterator[str]:
-    """Write a document; as JSON lines its rows come after the rest of it."""
+    """Write a document; as JSON lines its rows come last."""
     if form == "json" or "rows" not in found:
         yield json.dumps(found)
         return

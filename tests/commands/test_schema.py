@@ -1,4 +1,4 @@
-"""Real pyOCD, real GDB: what is written as JSON is what the guide says."""
+"""Real pyOCD, real GDB: the JSON is what the guide says."""
 
 from __future__ import annotations
 
