@@ -65,6 +65,7 @@ def run_gdb(
         timeout=SECONDS,
         check=False,
     )
+    assert done.returncode >= 0, "GDB was ended by signal %d:\n%s" % (-done.returncode, done.stdout)
     return done.stdout
 
 

@@ -11,6 +11,7 @@ from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.places import GdbPlaces, publish
+from gdb_etm.gdbui.posted import POSTED
 from gdb_etm.session.disconnecting import check_connection_end, error_text, leave, settle
 from gdb_etm.session.session import DebugSession
 
@@ -68,7 +69,7 @@ class GdbEvents:
 
     def _on_cont_interrupted(self) -> None:
         # The user wants the program to stop; what was not noted is noted now.
-        _interrupt_soon()
+        POSTED.post(_interrupt)
         self._report(DebugSession.on_resume)
 
     def _on_memory_changed(self, event: Any) -> None:
@@ -81,7 +82,7 @@ class GdbEvents:
 
     def _on_exited(self, event: Any) -> None:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.
-        # (Not by gdb.post_event: GDB 13 crashes at its end when such an event is still waiting.)
+        # (A posted event would be late: a batch need not come to GDB's event loop any more.)
         self._session.program_ended = True
 
     def _on_connection_end(self, event: Any) -> None:
@@ -131,10 +132,6 @@ def _refresh(session: DebugSession) -> None:
     # Convenience variables hold what the background has found out since.
     for walk in session.walks:
         walk.refresh()
-
-
-def _interrupt_soon() -> None:
-    gdb.post_event(_interrupt)
 
 
 def _interrupt() -> None:

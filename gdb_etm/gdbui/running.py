@@ -18,6 +18,7 @@ import gdb
 
 from gdb_etm.errors import CommandError
 from gdb_etm.gdbui.command_line import command_words
+from gdb_etm.gdbui.posted import POSTED
 from gdb_etm.session.debugger import Ran
 
 _now = time.monotonic
@@ -92,6 +93,8 @@ class TimedRun:
     def __init__(self) -> None:
         self._begin = self._end = _now()
         self._is_on = True
+        # What interrupts it when its time is over.
+        self._alarm: Optional[threading.Timer] = None
         # Whether the time was over before the target halted.
         self._is_late = False
 
@@ -100,31 +103,31 @@ class TimedRun:
 
         :raises CommandError: GDB cannot run the target.
         """
-        alarm = threading.Timer(seconds or 0, partial(gdb.post_event, self._interrupt))
         gdb.events.cont.connect(self._on_cont)
-        gdb.events.stop.connect(self._on_stop)
         try:
             if seconds is not None:
-                alarm.start()
+                self._alarm = threading.Timer(seconds, partial(POSTED.post, self._interrupt))
+                self._alarm.start()
             gdb.execute("continue")
         except gdb.error as error:
             raise CommandError(str(error).rstrip(".")) from None
         finally:
-            self._is_on = False
-            alarm.cancel()
+            self._end_alarm()
             gdb.events.cont.disconnect(self._on_cont)
-            gdb.events.stop.disconnect(self._on_stop)
         return Ran(not self._is_late, max(self._end - self._begin, 0.0))
 
     def _on_cont(self, event: Any) -> None:
         self._begin = _now()
 
-    def _on_stop(self, event: Any) -> None:
-        self._is_on = False
-
     def halted(self) -> None:
-        """Note that the target has just halted."""
+        """Note that the target has just halted; reading its trace is no part of the run."""
         self._end = _now()
+        self._end_alarm()
+
+    def _end_alarm(self) -> None:
+        self._is_on = False
+        if self._alarm is not None:
+            self._alarm.cancel()
 
     def _interrupt(self) -> None:
         # Run by GDB's event loop, which may come to it when the target has halted or runs again.
