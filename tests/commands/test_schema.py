@@ -16,7 +16,7 @@ from gdb_etm.commands.registry import WITH_OBJECTS
 from gdb_etm.commands.value_objects import OBJECTS
 from gdb_etm.views.schema import SCHEMA, document_lines
 from tests.access.processes import DEMO
-from tests.gdb_session import SCRIPT
+from tests.gdb_session import SCRIPT, gdb_program, run_gdb
 from tests.pages import GUIDE
 
 pytest.importorskip("unicorn")
@@ -143,18 +143,17 @@ def test_coverage_and_profile_have_numbers_for_all(snapshot: Path) -> None:
     assert at["source"] == "subscription->handler(message);" and at["function"] == "dispatch" and at["text"]
 
 
+@pytest.mark.every_gdb
 def test_mi_gives_the_same(snapshot: Path) -> None:
+    has_commands = run_gdb(["python print(hasattr(gdb, 'MICommand'))"], source=False).strip() == "True"
     lines = ['-interpreter-exec console "%s"' % one for one in ("source %s" % SCRIPT, "etm load %s" % snapshot)]
     lines += ["-etm-functions -1", "-etm-why 17000 r3", "-etm-why 17000", "-gdb-exit"]
-    command = ["gdb-multiarch", "-q", "-nx", "-i=mi", str(DEMO)]
+    command = [gdb_program(), "-q", "-nx", "-i=mi", str(DEMO)]
     done = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert ("Undefined MI command: etm-functions" in done.stdout) != has_commands
+    if not has_commands:
+        pytest.skip("GDB before 14 has no MICommand")
     results = re.findall(r"^\^(?:done|error)(.*)$", done.stdout, re.MULTILINE)
-    if "Undefined MI command: etm-functions" in done.stdout:
-        # Before GDB 14 there are none.
-        assert (
-            subprocess.run(["gdb-multiarch", "-v"], stdout=subprocess.PIPE, text=True, check=True).stdout < "GNU gdb (H"
-        )
-        pytest.skip("this GDB has no MICommand")
     (why,) = written("why", str(snapshot), "--elf", str(DEMO), "17000", "r3", "--format", "json")
     assert ',schema="%d",kind="functions"' % SCHEMA in results[2]
     assert 'value="%d"' % why["value"] in results[3] and 'register="r3"' in results[3]
