@@ -1,7 +1,7 @@
 """Commands of GDB's machine interface: ``-etm-fault`` and the like.
 
 They take the words of the ``etm`` command of that name and give its object, as ``--format json`` does in a shell.  GDB
-has them from version 14 on.
+has them from version 12 on.
 """
 
 from __future__ import annotations

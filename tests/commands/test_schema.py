@@ -152,7 +152,7 @@ def test_mi_gives_the_same(snapshot: Path) -> None:
     done = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, timeout=120, check=False)
     assert ("Undefined MI command: etm-functions" in done.stdout) != has_commands
     if not has_commands:
-        pytest.skip("GDB before 14 has no MICommand")
+        pytest.skip("GDB before 12 has no MICommand")
     results = re.findall(r"^\^(?:done|error)(.*)$", done.stdout, re.MULTILINE)
     (why,) = written("why", str(snapshot), "--elf", str(DEMO), "17000", "r3", "--format", "json")
     assert ',schema="%d",kind="functions"' % SCHEMA in results[2]
