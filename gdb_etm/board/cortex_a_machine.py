@@ -74,8 +74,6 @@ class CoreDebug(ComponentDevice):
 
     Only those that a script needs for that (DDI 0406, C11; DDI 0388).
 
-    Only those that a script needs for that.
-
     :param base: Their address.
     :param core: The core.
     """

@@ -120,7 +120,10 @@ class TimedRun:
         self._begin = _now()
 
     def halted(self) -> None:
-        """Note that the target has just halted; reading its trace is no part of the run."""
+        """Note that the target has just halted.
+
+        To read its trace is no part of the run.
+        """
         self._end = _now()
         self._end_alarm()
 
