@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Mark what drives GDB, before markers choose; leave the sweeps' other parts out."""
+    """Mark what drives GDB; leave the sweeps' other parts out."""
     for item in items:
         gdb_marker.mark(item)
     config.hook.pytest_deselected(items=sweeps.choose(items, config.getoption(sweeps.OPTION)))

@@ -1,4 +1,6 @@
-"""The marker ``sweep``, for a test of many like cases: programs, boards, crashes.
+"""The marker ``sweep``, for a test of many like cases.
+
+They are programs, boards, crashes and the like.
 
 With ``--part 2/3`` every third case of each such test runs, from the second on, and at least one.
 """
@@ -25,7 +27,7 @@ def part(text: str) -> Tuple[int, int]:
 
 
 def choose(items: List[pytest.Item], text: str) -> List[pytest.Item]:
-    """Take the cases of other parts out of the list, and return them.
+    """Take other parts' cases out of the list, and return them.
 
     :param text: Which part runs.
     """

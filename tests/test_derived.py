@@ -33,7 +33,9 @@ LANGUAGE = {
 OVERRIDES: Dict[str, Set[str]] = {
     "gdb.Command": {"invoke", "complete"},
     "gdb.Function": {"invoke"},
+    "gdb.MICommand": {"invoke"},
     "gdb.Parameter": {"get_set_string", "get_show_string", "set_doc", "show_doc", "value"},
+    "gdb.disassembler.Disassembler": set(),
     "gdb.unwinder.Unwinder": set(),
     "io.BufferedReader": {"read"},
     "logging.Handler": {"emit"},

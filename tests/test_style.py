@@ -43,6 +43,8 @@ PRINTS = {
     "gdb_etm/beside/shell.py",
     "gdb_etm/board/openocd.py",
     "gdb_etm/bundle/shell.py",
+    "gdb_etm/commands/anonymise_shell.py",
+    "gdb_etm/commands/blackbox_shell.py",
     "gdb_etm/commands/compare_shell.py",
     "gdb_etm/commands/merged.py",
     "gdb_etm/commands/report_shell.py",

@@ -1,6 +1,6 @@
 """Which cases of sweeps run.
 
-Evidence: cases counted by hand.
+Evidence: cases worked by hand.
 """
 
 from __future__ import annotations

@@ -390,10 +390,8 @@ class Session:
         return self._session.connected()
 
     def _halted(self, timed_out: bool) -> Stop:
-        # Inside GDB the event of the halt was handled already.
-        if not is_inside():
-            for _ in self._session.on_halt():
-                pass
+        if not is_inside():  # GDB has told of the halt already
+            list(self._session.on_halt())
         return self._stop(timed_out)
 
     def _stop(self, timed_out: bool) -> Stop:

@@ -89,7 +89,7 @@ class Machine(System[CortexMCore, CortexMListener]):
             write()
 
     def postpones(self, write: Callable[[], None]) -> bool:
-        """Take a component's write that comes after what the core has not told yet."""
+        """Take a component's write, after what the core has not told yet."""
         if self.core.engine.running:
             self._due.append(write)
         return self.core.engine.running

@@ -1,4 +1,7 @@
-"""``gdb-etm anonymise``: the same from a shell, of a snapshot or a dump."""
+"""``gdb-etm anonymise``: the same from a shell.
+
+It takes a snapshot or a dump.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def run_save(session: DebugSession, values: Values) -> Iterable[str]:
 
 
 def run_load(session: DebugSession, values: Values) -> Iterable[str]:
-    """Read a snapshot folder, or trace that was left in memory, as new captures."""
+    """Read a snapshot or trace left in memory as new captures."""
     path, raw, memory = values.get(LOADED), values.get(RAW), values.get(MEMORY)
     if raw is not None and (path is not None or memory is not None):
         raise CommandError("--raw is a buffer alone: neither a dump nor --memory goes with it")

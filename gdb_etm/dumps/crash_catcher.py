@@ -21,7 +21,10 @@ _OVERFLOW = bytes.fromhex("ACCE55ED")
 
 
 def from_text(text: bytes) -> bytes:
-    """Take the bytes of the first dump out of a log; lines that hold anything else end it."""
+    """Take the bytes of the first dump out of a log.
+
+    Lines that hold anything else end it.
+    """
     start = TEXT.search(text)
     found = bytearray()
     for line in text[start.start() if start is not None else 0 :].strip().splitlines():

@@ -1,4 +1,7 @@
-"""The record that the black box leaves in memory: ``gdb_etm/firmware/etm_blackbox.h`` lays it out."""
+"""The record that the black box leaves in memory.
+
+``gdb_etm/firmware/etm_blackbox.h`` lays it out.
+"""
 
 from __future__ import annotations
 

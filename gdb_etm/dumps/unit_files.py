@@ -1,4 +1,7 @@
-"""The registers of a trace unit, in a file: lines ``NAME=VALUE``, as in the devices of a snapshot."""
+"""The registers of a trace unit, in a file.
+
+Its lines are ``NAME=VALUE``, as in the devices of a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def read_unit(path: str) -> Dict[str, int]:
 
 
 def protocol_of(registers: Mapping[str, int]) -> str:
-    """Tell the protocol of the unit that has these registers; empty for none."""
+    """Tell the protocol of the unit with these registers; empty for none."""
     if any(name.startswith("TRC") for name in registers):
         return "etmv4"
     if any(name.startswith("ETM") for name in registers):

@@ -23,7 +23,9 @@ _LINE = re.compile(rb"#CD:([0-9A-Fa-f]*)\s*\Z")
 
 
 def from_log(path: str, text: bytes) -> bytes:
-    """Take the bytes of a dump out of a log of its lines, ``#CD:`` and hexadecimal digits.
+    """Take the bytes of a dump out of a log.
+
+    Its lines have ``#CD:`` and hexadecimal digits.
 
     :raises ImageError: A line is no such line, or the end is missing.
     """

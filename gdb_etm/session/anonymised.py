@@ -1,4 +1,4 @@
-"""A capture with what its history needs, and no more: for passing on.
+"""A capture with what its history needs alone: for passing on.
 
 Kept are the trace, the unit's registers, the instructions that ran with those up to the next branch, and registers that
 say what happened and hold no data.  Names of files and of anything in the program are left out.

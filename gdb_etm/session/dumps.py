@@ -1,4 +1,4 @@
-"""Trace that was left in memory: of a dump, of the debugger's target, of a file.
+"""Trace that was left in a dump, a target's memory, a file.
 
 A record beside it, such as the black box's, says all of it; else the user says where it is and what traced it.
 """

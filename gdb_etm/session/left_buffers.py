@@ -1,4 +1,6 @@
-"""A trace buffer alone: what traced it, where it begins, and whether it is in frames.
+"""A trace buffer alone.
+
+What traced it, where it begins, and whether it is in frames.
 
 What the user does not say is found by the trace itself: frames and bytes by their synchronisation, the oldest byte by
 where decoding the buffer as it lies breaks off.

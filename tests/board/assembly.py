@@ -61,6 +61,8 @@ _CORES = {
     "m33": "    .arch armv8-m.main\n    .arch_extension dsp\n    .fpu fpv5-sp-d16",
     "m7": "    .cpu cortex-m7\n    .fpu fpv5-d16",
     "m4": "    .cpu cortex-m4\n    .fpu fpv4-sp-d16",
+    "m23": "    .arch armv8-m.base",
+    "m0": "    .cpu cortex-m0plus",
 }
 
 

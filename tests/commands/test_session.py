@@ -168,6 +168,7 @@ def test_status_and_overview(session: DebugSession) -> None:
 def test_settings_are_those_that_commands_read() -> None:
     assert {setting.name for setting in SETTINGS} == {
         "anchor-memory",
+        "counts",
         "drain",
         "fault-hint",
         "gdb",

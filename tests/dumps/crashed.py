@@ -1,4 +1,7 @@
-"""Boards that crash with the black box linked and no debugger there, and what a live session says of the same."""
+"""Boards that crash with the black box linked and no debugger.
+
+And what a live session says of the same.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def crash(level: str, board: str, way: str) -> Crashed:
 
 
 def live(path: str, board: str, way: str) -> List[str]:
-    """Run the same in a live session to the black box's first instruction, and say what "etm fault" says."""
+    """Say what "etm fault" says of the same in a live session.
+
+    It runs to the black box's first instruction.
+    """
     where, unit = "board:" + board, 1 if board == "m33,mtb" else None
     with gdb_etm.connect(where, elf=path, unit=unit) as session:
         port = session._runner._connected().port()

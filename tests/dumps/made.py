@@ -11,7 +11,10 @@ ORDER = (*("r%d" % number for number in range(13)), "sp", "lr", "pc", "xpsr")
 
 
 def elf_core(memory: Memory, registers: Mapping[str, int], threads: int = 1) -> bytes:
-    """Write an ELF core file (System V ABI; elf_prstatus of 148 bytes with registers at 72)."""
+    """Write an ELF core file.
+
+    System V ABI; elf_prstatus of 148 bytes with registers at 72.
+    """
     words = [registers.get(name, 0) for name in ORDER]
     status = bytes(72) + struct.pack("<18I", *words, 0) + bytes(4)
     note = (struct.pack("<3I", 5, len(status), 1) + b"CORE\0\0\0\0" + status) * threads

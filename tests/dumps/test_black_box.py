@@ -1,4 +1,6 @@
-"""The board's truth, and differential runs: what the black box keeps says what a live session says.
+"""The board's truth, and differential runs of the black box.
+
+What it keeps says what a live session says.
 
 No debugger is there when the program crashes; the live session runs the same program to the same place.  The checksum
 is zlib's CRC-32.
@@ -94,7 +96,10 @@ def test_other_formats_say_the_same(board: str, level: str, tmp_path: Path) -> N
 
 
 def test_what_sdk_nrf_keeps(tmp_path: Path) -> None:
-    """The trace of a Cortex-M33 in ``etb_buf``, as its "etb_trace" writes it; what traced, a profile says."""
+    """The trace of a Cortex-M33 in ``etb_buf``.
+
+    As its "etb_trace" writes it; what traced, a profile says.
+    """
     source = tmp_path / "nordic.c"
     found = crash("Os", "m33", "call")
     (capture,) = read_captures(found.core(tmp_path), [found.elf])

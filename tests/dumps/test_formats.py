@@ -1,4 +1,6 @@
-"""Worked by hand from the formats' descriptions: dumps of others, whole, cut and wrong.
+"""Worked by hand from the formats' descriptions: dumps of others.
+
+They are whole, cut and wrong.
 
 The descriptions are named in :mod:`tests.dumps.made`, which writes them.  The lines of a Zephyr log are those of its
 documentation's example; CrashCatcher's registers those of its README.

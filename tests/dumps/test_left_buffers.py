@@ -1,4 +1,7 @@
-"""The board's truth: buffers that are left without a record are decoded, their beginning found."""
+"""The board's truth: buffers that are left without a record.
+
+They are decoded, their beginning found.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,10 @@ def test_an_mtb_that_is_not_full(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("board", ["m33", "m7", "m4"])
 def test_an_etm_of_which_registers_alone_are_known(board: str, tmp_path: Path) -> None:
-    """The black box's own trace, once with its record and once turned, in frames and not, without it."""
+    """The black box's own trace, with its record and without.
+
+    Without it turned, in frames and not.
+    """
     left = crash("O2", board, "call")
     session = DebugSession(OfflineDebugger())
     whole = loaded(session, DumpRequest(left.core(tmp_path)), left.elf).record

@@ -1,4 +1,7 @@
-"""The board's truth: what is passed on decodes to the same, and holds nothing else; the files that are written out."""
+"""The board's truth: what is passed on decodes to the same.
+
+It holds nothing else.  Besides, the files that are written out.
+"""
 
 from __future__ import annotations
 

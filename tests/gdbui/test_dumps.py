@@ -1,4 +1,7 @@
-"""Real GDB sessions: a debugger that comes after the crash, and the core file that it writes."""
+"""Real GDB: a debugger that comes after the crash.
+
+And the core file that it writes.
+"""
 
 from __future__ import annotations
 
