@@ -80,6 +80,8 @@ class Explanations:
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
         if kind in _LINKS:
             return self._link(constraint)
+        if kind in (ConstraintKind.TABLE, ConstraintKind.BOUNDED):
+            return "the constants to which the address at #{:,} may lead".format(number)
         if kind == ConstraintKind.MAY_ALIAS:
             return self._left(constraint)
         if kind == ConstraintKind.LIMIT:

@@ -66,7 +66,22 @@ def test_a_table_of_addresses() -> None:
     # adr r2; ldr.w pc, [r2, r3, lsl #2]; its words end where the first of them leads.
     table = (0xBF00, 0xA201, 0xF852, 0xF023, 0x0111, 0, 0x0115, 0, 0x0000, 0x0000)
     assert after(table, 2) == [START + 0x10, START + 0x14]
-    assert after((0xBF00, 0xA301, *table[2:]), 2) is None
+
+
+@pytest.mark.parametrize(
+    "branch", [(0x4718,), (0x469F,), (0xF852, 0xF023)]
+)  # bx r3; mov pc, r3; ldr.w pc, [r2, r3, lsl #2]
+def test_labels_whose_addresses_the_program_holds(branch: Tuple[int, ...]) -> None:
+    # The words are at a multiple of 4; that of the function's beginning is a pointer to the function.
+    words = (0x0111, 0, 0x0114, 0, START | 1, 0, END, 0)
+    padding = (0xBF00,) * (4 - len(branch))
+    assert after((*branch, *padding, *words)) == [START + 0x10, START + 0x14]
+    assert after((*branch, *padding, 0xBF00, *words)) is None
+
+
+@pytest.mark.parametrize("branch", [(0x449F, 0xBF00), (0xE8D2, 0xF003)])  # add pc, r3; tbb [r2, r3]
+def test_a_branch_by_a_distance_leads_to_no_label(branch: Tuple[int, ...]) -> None:
+    assert after((*branch, 0xBF00, 0xBF00, 0x0111, 0, 0x0114, 0)) is None
 
 
 def test_with_an_empty_frame_it_goes_on_elsewhere() -> None:

@@ -1,11 +1,12 @@
-"""Propagators of alternatives: selections, wrapped indices, remainders."""
+"""Propagators of alternatives: selections, wrapped indices, remainders, tables."""
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, equal
-from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.constraints.tables import ConstantTable, alike
 from gdb_etm.recovery.lift.operations import MASK
 
 
@@ -173,3 +174,44 @@ def _hull(domain: Domain, d: int, b: int, c: int) -> None:
     start, end = domain.bounds(c)
     if max(high, end) - min(low, start) < MASK:
         domain.narrow(d, min(low, start), max(high, end) - min(low, start))
+
+
+def lookup(domain: Domain, constraint: Constraint) -> None:
+    """Refine that d is what a table of constants has at a."""
+    _, d, a, number = constraint
+    table = domain.tables[number]
+    low, span = domain.interval(a)
+    is_open = span >= table.addresses[-1] - table.base and not domain.mask[a] & ~table.alike
+    if is_open and domain.interval(d)[1] == MASK and not domain.mask[d] & ~table.common:
+        # Nothing excludes any of them.
+        domain.learn(d, table.common, table.values[0])
+        return
+    found = _fitting(domain, d, a, table)
+    if not found:
+        raise Contradiction(d, domain.cause)
+    _learn(domain, a, [one[0] for one in found])
+    _learn(domain, d, [one[1] for one in found])
+
+
+def _fitting(domain: Domain, d: int, a: int, table: ConstantTable) -> List[Tuple[int, int]]:
+    # The addresses, and what is there, that agree with what is known.
+    known, told = domain.mask[a], domain.mask[d]
+    address, value = domain.bits[a], domain.bits[d]
+    low, span = domain.interval(a)
+    least, width = domain.interval(d)
+    return [
+        one
+        for one in zip(table.addresses, table.values)
+        if not (one[0] ^ address) & known
+        and not (one[1] ^ value) & told
+        and (one[0] - low) & MASK <= span
+        and (one[1] - least) & MASK <= width
+    ]
+
+
+def _learn(domain: Domain, variable: int, values: Sequence[int]) -> None:
+    # A variable is one of some values.
+    domain.learn(variable, alike(values), values[0])
+    low, high = min(values), max(values)
+    if low != high:
+        domain.narrow(variable, low, high - low)

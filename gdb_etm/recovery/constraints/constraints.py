@@ -82,6 +82,10 @@ class ConstraintKind(IntEnum):
     OUT_OF_REACH = 33
     # (d, a, p, q, n, older, later): LINK, as stores to unknown addresses turn out to miss if they are taken to miss
     SUPPOSED = 34
+    # (d, a, table): a load from an address in a table of constants, by its number
+    TABLE = 35
+    # (d, a, table): TABLE, if the address is not beyond the program's memory
+    BOUNDED = 36
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
@@ -121,6 +125,8 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.SUPPOSED: slice(1, 3),
     ConstraintKind.ALIGNED: slice(1, 2),
     ConstraintKind.CHOOSE: slice(1, 7),
+    ConstraintKind.TABLE: slice(1, 3),
+    ConstraintKind.BOUNDED: slice(1, 3),
     ConstraintKind.REMAINDER: slice(1, 3),
     ConstraintKind.LIMIT: slice(1, 4),
 }

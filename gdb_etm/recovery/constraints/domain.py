@@ -11,6 +11,7 @@ from array import array
 from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
 
+from gdb_etm.recovery.constraints.tables import ConstantTable
 from gdb_etm.recovery.lift.operations import MASK
 
 NONE = -1
@@ -100,6 +101,8 @@ class Domain:
         self.cause = NONE
         self.narrowings: Dict[int, int] = {}
         self._constants: Dict[int, int] = {}
+        # Tables of constants, by their numbers.
+        self.tables: List[ConstantTable] = []
 
     def new(self, known: int = 0, bits: int = 0) -> int:
         """Make a variable.

@@ -28,7 +28,7 @@ class Premise:
     OUTCOME, MODE, DATA, MEMORY, SUPPOSED, BASE, STORED, LOADED = range(7, 15)
     OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(15, 19)
     OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 19, 20
-    SUPPOSED_STORED, SUPPOSED_LOADED = 21, 22
+    SUPPOSED_STORED, SUPPOSED_LOADED, PLACE = 21, 22, 23
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -53,6 +53,7 @@ class Premise:
         "still in RAM at the halt, in an object to which no pointer led",
         "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
         "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
+        "the only place in the program's constants, and none is in RAM, with what was loaded there",
     )
 
 

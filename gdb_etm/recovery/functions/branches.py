@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, Optional, Tuple
+from bisect import bisect_left, bisect_right
+from struct import unpack_from
+from typing import Callable, Iterable, List, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
@@ -29,6 +31,8 @@ class FunctionCode:
     def __init__(self, information: FrameInformation, program: Program) -> None:
         self._information = information
         self._program = program
+        # The words of the program that may be addresses of its code, in order.
+        self._labels: Optional[List[int]] = None
 
     def after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
         """List an instruction's successors in its function; None when they are unknown.
@@ -52,7 +56,10 @@ class FunctionCode:
         row = self._information.row(template.address)
         # With nothing of its frame left on the stack it goes on in another function.
         leaves = row is not None and row.register == SP and row.offset == 0
-        return ([following] if conditional else []) if leaves else None
+        if leaves:
+            return [following] if conditional else []
+        labels = self._labels_in(bounds) if self._is_to_label(template) else []
+        return labels + [following] * conditional if labels else None
 
     def is_behind_call(self, address: int) -> bool:
         """Check whether a call may be right before an address.
@@ -70,6 +77,27 @@ class FunctionCode:
         :param function: Where it begins.
         """
         return entries(self._program, self._information, isa).get(function, ())
+
+    def _is_to_label(self, template: Template) -> bool:
+        # BX, MOV PC and LDR PC, but no branch by a distance: the register, or the word, is where it leads.
+        code = self._program.read(template.address, template.size)
+        if len(code) == 2:
+            return code[1] == 0x47 and not code[0] & 0x87 or code[1] == 0x46 and code[0] & 0x87 == 0x87
+        return len(code) == 4 and code[1] == 0xF8 and code[0] & 0xF0 == 0x50 and code[3] & 0xF0 == 0xF0
+
+    def _labels_in(self, bounds: Tuple[int, int]) -> List[int]:
+        # Where a branch leads to one of several labels whose addresses the program holds (GCC's labels as values).
+        if self._labels is None:
+            ends = [(start, start + len(data)) for start, data in self._program.pieces]
+            low, high = min(ends)[0], max(end for _, end in ends)
+            found: Set[int] = set()
+            for start, data in self._program.pieces:
+                first = -start % 4
+                found.update(unpack_from("<%dI" % ((len(data) - first) // 4), data, first) if len(data) > first else ())
+            self._labels = sorted({word & ~1 for word in found if low <= word < high})
+        # The beginning is what pointers to the function hold.
+        first, last = bisect_right(self._labels, bounds[0]), bisect_left(self._labels, bounds[1])
+        return self._labels[first:last]
 
     def _answered(self, following: int) -> List[int]:
         # A handler may let the code that has asked for it go on an instruction or two later.

@@ -8,4 +8,5 @@
   ``object_bounds.py``: objects that it cannot reach.
 - ``symbolic_alias.py``: accesses to a stack whose address is not known: what was pushed is popped again.
 - ``traces.py``, ``base_search.py``: where such a stack is, by what is in memory at the end.
+- ``constant_tables.py``: loads from tables of constants; ``place_search.py``: which constants a pointer leads to.
 """

@@ -16,7 +16,7 @@ from gdb_etm.recovery.constraints.arithmetic import (
     total,
     total_with_carry,
 )
-from gdb_etm.recovery.constraints.choice import choose, may_alias, remainder, select
+from gdb_etm.recovery.constraints.choice import choose, lookup, may_alias, remainder, select
 from gdb_etm.recovery.constraints.constraints import (
     ConstraintKind,
     Handler,
@@ -34,6 +34,7 @@ from gdb_etm.recovery.constraints.constraints import (
     zero,
 )
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.memory.constant_tables import ConstantTables
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -76,6 +77,8 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.ALIGNED: aligned,
     ConstraintKind.CHOOSE: choose,
     ConstraintKind.REMAINDER: remainder,
+    ConstraintKind.TABLE: lookup,
+    ConstraintKind.BOUNDED: lookup,
     ConstraintKind.LIMIT: compare,
     ConstraintKind.MAY_ALIAS: may_alias,
 }
@@ -113,6 +116,7 @@ class Propagation:
         self.ssa = ssa
         self.memory = memory
         self.symbolic = SymbolicAlias(ssa)
+        self.tables = ConstantTables(ssa)
         self._progress = progress
 
     def begin(self) -> None:
@@ -133,7 +137,7 @@ class Propagation:
         passes = _PASSES
         while True:
             self.settle()
-            if self.memory.look_again():
+            if self.memory.look_again() or self.tables.look():
                 continue
             if not passes or not self._link_stack():
                 return

@@ -45,7 +45,10 @@ Further = Callable[[StoreForwarding], None]
 
 
 def _is_kept(constraint: Constraint) -> bool:
-    return constraint[0] in (ConstraintKind.KEPT, ConstraintKind.ALIGNED) or _ground(constraint) != 0
+    return (
+        constraint[0] in (ConstraintKind.KEPT, ConstraintKind.ALIGNED, ConstraintKind.BOUNDED)
+        or _ground(constraint) != 0
+    )
 
 
 def _ground(constraint: Constraint) -> int:
@@ -160,6 +163,7 @@ class Solver:
             self.memory.may_alias.owned = self.owned
         self.memory.may_alias.dead_stack = DeadStack(self.ssa)
         self.memory.may_alias.object_bounds = self.object_bounds
+        self.propagation.tables.bounded = True
         saved = self.propagation.save()
         for _ in range(_ROUNDS):
             try:
@@ -177,6 +181,10 @@ class Solver:
                 self.propagation.restore(saved)
             except Contradiction as contradiction:
                 constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
+                if any(one[0] == ConstraintKind.BOUNDED for one in constraints):
+                    self.propagation.tables.bounded = False
+                    self.propagation.restore(saved)
+                    continue
                 blamed = {constraint[-1] for constraint in constraints if not _ground(constraint)}
                 claim = self.memory.may_alias.claim
                 claims = {claim(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}

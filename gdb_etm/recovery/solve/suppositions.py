@@ -6,19 +6,23 @@ ran: another course would have to lead to the same halt.
 
 from __future__ import annotations
 
-from typing import Container, Set
+from typing import Container, List, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
+from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.may_alias import Pair
+from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Times that it is begun again without what did not come true.
-_ROUNDS = 8
-_PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED)
+# Times that it is begun again without what did not come true, and those of them after contradictions.
+_ROUNDS, _CONTRADICTIONS = 8, 4
+# Times that places are looked for in one of them.
+_PLACES = 4
+_PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
 
 
 class _All(Container[Pair]):
@@ -44,6 +48,8 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
     saved = propagation.save()
     pairs: Container[Pair] = _All()
     forbidden: Set[Pair] = set()
+    search = PlaceSearch(ssa)
+    contradictions = 0
     for _ in range(_ROUNDS):
         memory = propagation.memory
         memory.may_alias.wanted = pairs
@@ -51,23 +57,43 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
         memory.look_at_everything()
         try:
             propagation.run()
+            placed = _place(ssa, propagation, search, forbidden)
         except Contradiction as contradiction:
             constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
             fresh = {(one[-2], one[-1]) for one in constraints} - forbidden
             propagation.restore(saved)
-            if not fresh:
+            contradictions += 1
+            if not fresh or contradictions == _CONTRADICTIONS:
                 return
             forbidden = forbidden | fresh
             continue
         supposed = {(source, number) for source, number, _ in memory.may_alias.supposed}
         confirmed = memory.may_alias.confirmed()
-        if supposed == confirmed:
+        hidden = max(memory.may_alias.unresolved, default=-1)
+        refused = {(one.number, one.number) for one in placed if one.since < hidden}
+        forbidden = forbidden | refused
+        if supposed == confirmed and not refused:
             # The links stay; other stores may hit again.
             may_alias = memory.may_alias
             may_alias.wanted, may_alias.supposed = None, []
             return
         propagation.restore(saved)
-        if not confirmed:
+        if not confirmed and not placed:
             return
         pairs = confirmed
     propagation.restore(saved)
+
+
+def _place(ssa: TraceSsa, propagation: Propagation, search: PlaceSearch, refused: Set[Pair]) -> List[Placed]:
+    # Finds out where pointers lead, with what follows from that.
+    found: List[Placed] = []
+    for _ in range(_PLACES):
+        fresh = search.look(propagation.memory, propagation.symbolic.stacks(), refused)
+        for one in fresh:
+            ssa.number = ssa.accesses[one.number].number
+            ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))
+        if not fresh:
+            break
+        found += fresh
+        propagation.run()
+    return found

@@ -1,0 +1,84 @@
+"""Loads from tables of constants: little is open of their addresses."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Tuple
+
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
+from gdb_etm.recovery.constraints.tables import ConstantTable
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Bytes that an address may be in, and addresses that it may be.
+_WIDE, _MOST = 4096, 1024
+_KINDS = (ConstraintKind.TABLE, ConstraintKind.BOUNDED)
+
+
+class ConstantTables:
+    """Finds loads from tables of constants.
+
+    :param ssa: With its accesses; constraints are added to it.
+    """
+
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
+        # By first address, distance, number, and the size of what is loaded: the table; None where memory may change.
+        self._known: Dict[Tuple[int, int, int, int], Optional[int]] = {}
+        # The loads that may be from tables.
+        self._loads: List[int] = [
+            number for number, access in enumerate(ssa.accesses) if not access.store and 0 < access.size <= 4
+        ]
+        # By load, its constraint, unless that was taken back.
+        self._made: Dict[int, int] = {}
+        # Whether addresses are taken not to be beyond the program's memory.
+        self.bounded = False
+
+    def look(self) -> bool:
+        """Relate loads to tables; gives whether there are new ones."""
+        ssa = self._ssa
+        domain, accesses, constraints = ssa.domain, ssa.accesses, ssa.constraints
+        mask, root, span = domain.mask, domain.root, domain.span
+        count = len(constraints)
+        for number in self._loads:
+            _, _, address, data, size, condition = accesses[number]
+            if span[root[address]] > _WIDE or mask[address] == MASK or mask[condition] != MASK:
+                continue
+            made = self._made.get(number, count)
+            if made < count and constraints[made][0] in _KINDS and constraints[made][2] == address:
+                continue
+            table = self._table(address, size) if domain.bits[condition] else None
+            if table is not None:
+                self._made[number] = len(constraints)
+                ssa.number = accesses[number].number
+                kind = ConstraintKind.BOUNDED if domain.tables[table].is_cut else ConstraintKind.TABLE
+                ssa.add((int(kind), data, address, table))
+        return len(constraints) > count
+
+    def _table(self, address: int, size: int) -> Optional[int]:
+        domain = self._ssa.domain
+        low, span = domain.interval(address)
+        free = ~domain.mask[address] & MASK
+        step = free & -free
+        first = low + (domain.bits[address] - low) % step
+        key = (first, step, (low + span - first) // step + 1, size)
+        if key not in self._known:
+            self._known[key] = self._read(*key)
+        found = self._known[key]
+        return found if found is None or self.bounded or not domain.tables[found].is_cut else None
+
+    def _read(self, first: int, step: int, count: int, size: int) -> Optional[int]:
+        ssa = self._ssa
+        end = first + step * (count - 1) + size
+        piece = ssa.program.piece_at(first)
+        if not 1 < count <= _MOST or end > MASK or piece is None or ssa.is_ram(first, end - first):
+            return None
+        start, data = piece
+        is_cut = end > start + len(data)
+        if is_cut and ssa.program.piece_at(start + len(data)) is not None:
+            return None
+        places = range(first - start, min(end - start, len(data)) - size + 1, step)
+        values = [int.from_bytes(data[at : at + size], "little") for at in places]
+        if not values:
+            return None
+        ssa.domain.tables.append(ConstantTable(first, step, values, is_cut))
+        return len(ssa.domain.tables) - 1

@@ -1,0 +1,72 @@
+"""Worked by hand, and on Unicorn: where pointers lead, by what was found there."""
+
+from __future__ import annotations
+
+from gdb_etm.program.image import load_elf
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+from tests.recovery.small import DEVICE, RAM, STACK, Ran, built, run, wrong
+
+WORD = b"qwertzuiop"
+OBJECT = RAM + 0x84
+# A device tells where; each byte is compared with what it is.
+READ = "    ldr r0, =0x%x\n    ldr r5, [r0]\n" % DEVICE
+READ += "".join("    ldrb r1, [r5], #1\n    cmp r1, #%d\n    bne wrong\n" % byte for byte in WORD)
+FORGET = "    movs r5, #0\n    movs r0, #0\n    movs r1, #0\n    b end\nwrong:\n    b wrong\n    .ltorg\n"
+LITERAL = 'word:\n    .ascii "%s"\n    .balign 4\n' % WORD.decode()
+CLEAR = "    ldr r0, =0x%x\n    movs r1, #0\n" % OBJECT + "".join(
+    "    strb r1, [r0, #%d]\n" % n for n in range(len(WORD))
+)
+HIDE = "    ldr r0, =0x%x\n    ldr r2, [r0, #4]\n    str r1, [r2]\n    movs r2, #0\n" % DEVICE
+
+
+def _run(source: str, pointer: int, others: int = 0) -> Ran:
+    # The word is at OBJECT, too.
+    words = {OBJECT + at: int.from_bytes(WORD[at : at + 4].ljust(4, b"!"), "little") for at in range(0, len(WORD), 4)}
+    return run(source, {}, {DEVICE: pointer, DEVICE + 4: others, **(words if pointer == OBJECT else {})})
+
+
+def _recovery(done: Ran, limit: Tier = Tier.ASSUMED) -> Recovery:
+    recovery = done.recovery(Rules(limit=limit, stacks=((RAM, STACK),)))
+    assert not wrong(done, recovery)
+    return recovery
+
+
+def _literal(source: str) -> int:
+    # Where the word is in the program.
+    image = load_elf(built(source))[0]
+    return image.address + image.data.index(WORD)
+
+
+def test_a_pointer_to_constants_is_known_by_what_they_are() -> None:
+    source = READ + FORGET + LITERAL
+    place = _literal(source)
+    recovery = _recovery(_run(source, place))
+    assert recovery.register(3, "r5")[:2] == (place, Tier.ASSUMED)
+    assert "the only place" in recovery.why(3, "r5")[-1].text
+
+
+def test_it_is_assumed_at_best() -> None:
+    source = READ + FORGET + LITERAL
+    done = _run(source, _literal(source))
+    assert _recovery(done, Tier.EXACT).register(3, "r5").value is None
+
+
+def test_a_pointer_to_ram_is_not_placed() -> None:
+    # What was loaded may have been elsewhere, and copied.
+    assert _recovery(_run(READ + FORGET, OBJECT)).register(3, "r5").value is None
+
+
+def test_what_is_in_two_places_tells_nothing() -> None:
+    assert _recovery(_run(READ + FORGET + LITERAL, OBJECT)).register(3, "r5").value is None
+
+
+def test_what_was_overwritten_may_have_been_the_place() -> None:
+    assert _recovery(_run(READ + CLEAR + FORGET + LITERAL, OBJECT)).register(3, "r5").value is None
+
+
+def test_a_later_store_to_an_unknown_address_may_have_overwritten_it() -> None:
+    source = READ + HIDE + FORGET + LITERAL
+    done = _run(source, _literal(source), RAM + 0x200)
+    assert _recovery(done).register(3, "r5").value is None
