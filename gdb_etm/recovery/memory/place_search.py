@@ -8,6 +8,7 @@ the end; until then such stores are supposed to miss.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
@@ -28,12 +29,35 @@ class Placed(NamedTuple):
     number: int
     variable: int
     value: int
-    # The oldest access that is evidence.
-    since: int
+    # Of each byte that was loaded: its distance from the value, the load, and the byte; the most telling first.
+    evidence: Tuple[Tuple[int, int, int], ...]
 
 
-# By offset: the newest load there, and the byte.
-_Evidence = Dict[int, Tuple[int, int]]
+class _Had:
+    # What RAM had when accesses ran, by those to known addresses.
+    def __init__(self, ssa: TraceSsa, memory: StoreForwarding) -> None:
+        self._ssa = ssa
+        self._cells = memory.cells
+        self.words = memory.cells.words
+
+    def at(self, number: int, byte: int, last: int) -> Tuple[int, int]:
+        # Which bits are known of a byte, and their values; it has ``last`` at the end.
+        if byte & ~3 not in self.words:
+            return 0xFF, last
+        source, index = self._cells.source(number, byte)
+        known, bits = self._loaded(source, index) if source >= 0 else (0, 0)
+        if known == 0xFF:
+            return known, bits
+        target, index = self._cells.target(number, byte)
+        if target < 0:
+            return 0xFF, last
+        more, others = (0, 0) if self._ssa.accesses[target].store else self._loaded(target, index)
+        return known | more, bits | others
+
+    def _loaded(self, number: int, index: int) -> Tuple[int, int]:
+        domain, data = self._ssa.domain, self._ssa.accesses[number].data
+        known = domain.mask[data] >> 8 * index & 0xFF
+        return known, domain.bits[data] >> 8 * index & known
 
 
 class PlaceSearch:
@@ -48,10 +72,9 @@ class PlaceSearch:
         # None until it is needed; nothing where not all of it is known.
         self._ram: Optional[List[Tuple[int, bytes]]] = None
 
-    def look(self, memory: StoreForwarding, stacks: AbstractSet[int], refused: AbstractSet[Pair]) -> List[Placed]:
+    def look(self, stacks: AbstractSet[int], refused: AbstractSet[Pair]) -> List[Placed]:
         """List the classes that lead to one place alone.
 
-        :param memory: The links of the same segment.
         :param stacks: The classes that stack pointers are in.
         :param refused: The newest accesses, twice, of classes that are not to be placed.
         """
@@ -60,15 +83,22 @@ class PlaceSearch:
             newest = numbers[-1]
             if root in stacks or (newest, newest) in refused:
                 continue
-            evidence = self._evidence(numbers)
-            if len(evidence) < _FEWEST or len({byte for _, byte in evidence.values()}) < _DIFFERENT:
+            address = self._ssa.accesses[newest].address
+            evidence = self._evidence(numbers, self._ssa.domain.offset[address])
+            if len(evidence) < _FEWEST or len({byte for _, _, byte in evidence}) < _DIFFERENT:
                 continue
-            base = self._base(root, evidence, memory)
-            if base is not None:
-                address = self._ssa.accesses[newest].address
-                value = (base + self._ssa.domain.offset[address]) & MASK
-                found.append(Placed(newest, address, value, min([number for number, _ in evidence.values()])))
+            values = [value for piece in self._constants for value in _fitting(piece, evidence, None)]
+            if len(values) == 1:
+                found.append(Placed(newest, address, values[0], evidence))
         return found
+
+    def is_hidden(self, one: Placed, memory: StoreForwarding) -> bool:
+        """Check whether the place may be another one, in RAM."""
+        unresolved = memory.may_alias.unresolved
+        if unresolved and unresolved[-1] > min([number for _, number, _ in one.evidence]):
+            return True
+        pieces, had = self._read(memory), _Had(self._ssa, memory)
+        return not pieces or any([_fitting(piece, one.evidence, had) for piece in pieces])
 
     def _classes(self) -> Dict[int, List[int]]:
         domain = self._ssa.domain
@@ -79,94 +109,23 @@ class PlaceSearch:
                 found.setdefault(domain.root[access.address], []).append(number)
         return found
 
-    def _evidence(self, numbers: Sequence[int]) -> _Evidence:
-        # What was loaded at each offset, where that is known; nothing if there are stores.
+    def _evidence(self, numbers: Sequence[int], origin: int) -> Tuple[Tuple[int, int, int], ...]:
+        # What was loaded last at each distance, where that is known; nothing if there are stores.
         domain, accesses = self._ssa.domain, self._ssa.accesses
-        found: _Evidence = {}
+        found: Dict[int, Tuple[int, int]] = {}
         for number in numbers:
             access = accesses[number]
             if access.store:
-                return {}
+                return ()
             known, bits = domain.mask[access.data], domain.bits[access.data]
-            offset = domain.offset[access.address]
-            offset -= offset >> 31 << 32
+            distance = domain.offset[access.address] - origin & MASK
+            distance -= distance >> 31 << 32
             for index in range(access.size):
                 if known >> 8 * index & 0xFF == 0xFF:
-                    found[offset + index] = number, bits >> 8 * index & 0xFF
-        return found
-
-    def _base(self, root: int, evidence: _Evidence, memory: StoreForwarding) -> Optional[int]:
-        order = self._order(evidence)
-        found: List[int] = []
-        for piece in self._constants:
-            found += self._fitting(root, piece, order, None)
-        if len(found) != 1 or not self._read(memory):
-            return None
-        rivals = any(self._fitting(root, piece, order, memory) for piece in self._read(memory))
-        return None if rivals else found[0]
-
-    @staticmethod
-    def _order(evidence: _Evidence) -> List[Tuple[int, int, int]]:
-        # The most telling bytes first.
-        count: Dict[int, int] = {}
-        for _, byte in evidence.values():
-            count[byte] = count.get(byte, 0) + 1
-        listed = [(offset, number, byte) for offset, (number, byte) in evidence.items()]
-        return sorted(listed, key=lambda one: (one[2] in (0, 0xFF), count[one[2]]))
-
-    def _fitting(
-        self,
-        root: int,
-        piece: Tuple[int, bytes],
-        order: Sequence[Tuple[int, int, int]],
-        memory: Optional[StoreForwarding],
-    ) -> List[int]:
-        # The bases in a piece of memory that all evidence agrees with; at most two.
-        start, data = piece
-        offset, _, byte = order[0]
-        low, high = min(order)[0], max(order)[0]
-        places: List[int] = []
-        at = data.find(byte)
-        while at >= 0:
-            places.append(at)
-            at = data.find(byte, at + 1)
-        cells = memory.cells.words if memory is not None else {}
-        for word in cells:
-            if 0 <= word - start < len(data):
-                places += [at for at in range(word - start, word - start + 4) if data[at] != byte]
-        domain, found = self._ssa.domain, []
-        mask, bits = domain.mask[root], domain.bits[root]
-        for place in places:
-            first = place - offset
-            if first + low < 0 or first + high >= len(data) or (start + first ^ bits) & mask:
-                continue
-            for distance, number, byte in order:
-                at = first + distance
-                if memory is not None and start + at & ~3 in cells:
-                    if self._had(memory, number, start + at, data[at]) not in (None, byte):
-                        break
-                elif data[at] != byte:
-                    break
-            else:
-                found.append((start + first) & MASK)
-                if len(found) > 1:
-                    break
-        return found
-
-    def _had(self, memory: StoreForwarding, number: int, byte: int, last: int) -> Optional[int]:
-        # What a byte was when an access ran, by those to known addresses; None if that is not known.
-        source, distance = memory.cells.source(number, byte)
-        found = self._byte(source, distance) if source >= 0 else None
-        if found is None:
-            target, distance = memory.cells.target(number, byte)
-            if target < 0:
-                return last
-            found = None if self._ssa.accesses[target].store else self._byte(target, distance)
-        return found
-
-    def _byte(self, number: int, index: int) -> Optional[int]:
-        domain, data = self._ssa.domain, self._ssa.accesses[number].data
-        return domain.bits[data] >> 8 * index & 0xFF if domain.mask[data] >> 8 * index & 0xFF == 0xFF else None
+                    found[distance + index] = number, bits >> 8 * index & 0xFF
+        often = Counter(byte for _, byte in found.values())
+        listed = [(distance, number, byte) for distance, (number, byte) in found.items()]
+        return tuple(sorted(listed, key=lambda one: (one[2] in (0, 0xFF), often[one[2]])))
 
     def _read(self, memory: StoreForwarding) -> List[Tuple[int, bytes]]:
         # RAM at the end: from where the program has any, and from the stack that was used last.
@@ -192,3 +151,32 @@ def _contents(memory: StoreForwarding, start: int) -> Tuple[int, bytes]:
     if word is not None or memory.is_readable(start + 4 * len(words)):
         return start, b""
     return start, b"".join([one.to_bytes(4, "little") for one in words])
+
+
+def _fitting(piece: Tuple[int, bytes], evidence: Sequence[Tuple[int, int, int]], had: Optional[_Had]) -> List[int]:
+    # The values with which all evidence is in a piece of memory; at most two.
+    start, data = piece
+    distance, _, byte = evidence[0]
+    low, high = min(evidence)[0], max(evidence)[0]
+    places: List[int] = []
+    at = data.find(byte)
+    while at >= 0:
+        places.append(at)
+        at = data.find(byte, at + 1)
+    if had is not None:
+        places += [word + at - start for word in had.words for at in range(4) if 0 <= word - start < len(data)]
+    found = []
+    for place in places:
+        first = place - distance
+        if first + low < 0 or first + high >= len(data):
+            continue
+        for distance_, number, byte in evidence:
+            at = first + distance_
+            known, bits = (0xFF, data[at]) if had is None else had.at(number, start + at, data[at])
+            if (bits ^ byte) & known:
+                break
+        else:
+            found.append((start + first) & MASK)
+            if len(found) > 1:
+                break
+    return found

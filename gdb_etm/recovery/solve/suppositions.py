@@ -69,8 +69,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
             continue
         supposed = {(source, number) for source, number, _ in memory.may_alias.supposed}
         confirmed = memory.may_alias.confirmed()
-        hidden = max(memory.may_alias.unresolved, default=-1)
-        refused = {(one.number, one.number) for one in placed if one.since < hidden}
+        refused = {(one.number, one.number) for one in placed if search.is_hidden(one, memory)}
         forbidden = forbidden | refused
         if supposed == confirmed and not refused:
             # The links stay; other stores may hit again.
@@ -88,7 +87,7 @@ def _place(ssa: TraceSsa, propagation: Propagation, search: PlaceSearch, refused
     # Finds out where pointers lead, with what follows from that.
     found: List[Placed] = []
     for _ in range(_PLACES):
-        fresh = search.look(propagation.memory, propagation.symbolic.stacks(), refused)
+        fresh = search.look(propagation.symbolic.stacks(), refused)
         for one in fresh:
             ssa.number = ssa.accesses[one.number].number
             ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))
