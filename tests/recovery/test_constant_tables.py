@@ -1,4 +1,4 @@
-"""Worked by hand, property test, and on Unicorn: loads from tables of constants."""
+"""Worked by hand, property test, on Unicorn: loads from constant tables."""
 
 from __future__ import annotations
 

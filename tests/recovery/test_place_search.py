@@ -1,6 +1,8 @@
-"""Worked by hand, and on Unicorn: where pointers lead, by what was found there."""
+"""Worked by hand, on Unicorn: constants that pointers lead to."""
 
 from __future__ import annotations
+
+from typing import Tuple
 
 from gdb_etm.program.image import load_elf
 from gdb_etm.recovery.recovery import Recovery
@@ -27,8 +29,8 @@ def _run(source: str, pointer: int, others: int = 0) -> Ran:
     return run(source, {}, {DEVICE: pointer, DEVICE + 4: others, **(words if pointer == OBJECT else {})})
 
 
-def _recovery(done: Ran, limit: Tier = Tier.ASSUMED) -> Recovery:
-    recovery = done.recovery(Rules(limit=limit, stacks=((RAM, STACK),)))
+def _recovery(done: Ran, limit: Tier = Tier.ASSUMED, volatile: Tuple[Tuple[int, int], ...] = ()) -> Recovery:
+    recovery = done.recovery(Rules(limit=limit, stacks=((RAM, STACK),), volatile=volatile))
     assert not wrong(done, recovery)
     return recovery
 
@@ -70,3 +72,9 @@ def test_a_later_store_to_an_unknown_address_may_have_overwritten_it() -> None:
     source = READ + HIDE + FORGET + LITERAL
     done = _run(source, _literal(source), RAM + 0x200)
     assert _recovery(done).register(3, "r5").value is None
+
+
+def test_what_others_write_may_have_been_the_place() -> None:
+    source = READ + FORGET + LITERAL
+    recovery = _recovery(_run(source, _literal(source)), volatile=((OBJECT, OBJECT + 0x20),))
+    assert recovery.register(3, "r5").value is None

@@ -1,4 +1,4 @@
-"""Tables of constants: what a load from the program's memory may give, by its address."""
+"""Tables of constants: what loads of the program's memory may give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Place search: which of the program's constants a pointer leads to, by what was loaded.
+"""Place search: which constants a pointer leads to, by what was loaded.
 
 Addresses that differ by constants are a class; its base decides all of them.  If what was loaded is at one place in the
 program's constants alone, and was nowhere in RAM, the class leads there.  What was in RAM is known from RAM at the end,
@@ -9,7 +9,7 @@ the end; until then such stores are supposed to miss.
 from __future__ import annotations
 
 from collections import Counter
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.may_alias import Pair
@@ -35,10 +35,12 @@ class Placed(NamedTuple):
 
 class _Had:
     # What RAM had when accesses ran, by those to known addresses.
-    def __init__(self, ssa: TraceSsa, memory: StoreForwarding) -> None:
+    def __init__(self, ssa: TraceSsa, memory: StoreForwarding, unknown: Set[int]) -> None:
         self._ssa = ssa
         self._cells = memory.cells
-        self.words = memory.cells.words
+        self._unknown = unknown
+        # Those that may have been other than they are at the end.
+        self.words = unknown.union(memory.cells.words)
 
     def at(self, number: int, byte: int, last: int) -> Tuple[int, int]:
         # Which bits are known of a byte, and their values; it has ``last`` at the end.
@@ -50,7 +52,7 @@ class _Had:
             return known, bits
         target, index = self._cells.target(number, byte)
         if target < 0:
-            return 0xFF, last
+            return (known, bits) if byte & ~3 in self._unknown else (0xFF, last)
         more, others = (0, 0) if self._ssa.accesses[target].store else self._loaded(target, index)
         return known | more, bits | others
 
@@ -69,8 +71,10 @@ class PlaceSearch:
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
         self._constants = [piece for piece in ssa.program.pieces if not ssa.is_ram(piece[0], len(piece[1]))]
-        # None until it is needed; nothing where not all of it is known.
+        # None until it is needed; nothing where not all of it can be looked at.
         self._ram: Optional[List[Tuple[int, bytes]]] = None
+        # Its words that are not known.
+        self._unknown: Set[int] = set()
 
     def look(self, stacks: AbstractSet[int], refused: AbstractSet[Pair]) -> List[Placed]:
         """List the classes that lead to one place alone.
@@ -97,7 +101,7 @@ class PlaceSearch:
         unresolved = memory.may_alias.unresolved
         if unresolved and unresolved[-1] > min([number for _, number, _ in one.evidence]):
             return True
-        pieces, had = self._read(memory), _Had(self._ssa, memory)
+        pieces, had = self._read(memory), _Had(self._ssa, memory, self._unknown)
         return not pieces or any([_fitting(piece, one.evidence, had) for piece in pieces])
 
     def _classes(self) -> Dict[int, List[int]]:
@@ -135,22 +139,24 @@ class PlaceSearch:
             writable = [low for low, _ in self._ssa.rules.stacks]
             for start in (min(writable), domain.bits[stack]) if writable and domain.mask[stack] == MASK else ():
                 if not any(low <= start < low + len(data) for low, data in self._ram):
-                    self._ram.append(_contents(memory, start & ~3))
+                    self._ram.append((start & ~3, self._contents(memory, start & ~3)))
             if not all([data for _, data in self._ram]):
                 self._ram = []
         return self._ram
 
-
-def _contents(memory: StoreForwarding, start: int) -> Tuple[int, bytes]:
-    # What can be read from an address on; nothing if not all of it is known, or it is too much.
-    words: List[int] = []
-    word = memory.final_word(start)
-    while word is not None and len(words) < _MOST // 4:
-        words.append(word)
-        word = memory.final_word(start + 4 * len(words))
-    if word is not None or memory.is_readable(start + 4 * len(words)):
-        return start, b""
-    return start, b"".join([one.to_bytes(4, "little") for one in words])
+    def _contents(self, memory: StoreForwarding, start: int) -> bytes:
+        # What can be read from an address on; nothing if that is too much.
+        words: List[int] = []
+        ssa = self._ssa
+        while len(words) <= _MOST // 4:
+            at = start + 4 * len(words)
+            word = memory.final_word(at)
+            if word is None and not memory.is_readable(at):
+                return b"".join([one.to_bytes(4, "little") for one in words])
+            if word is None or ssa.rules.volatile and ssa.is_volatile(at, 4):
+                self._unknown.add(at)
+            words.append(word or 0)
+        return b""
 
 
 def _fitting(piece: Tuple[int, bytes], evidence: Sequence[Tuple[int, int, int]], had: Optional[_Had]) -> List[int]:
