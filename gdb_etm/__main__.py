@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Name
 
 from gdb_etm import __version__
 from gdb_etm.capture import RawCapture
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.views.schema import FORMATS, document, document_lines, row_lines
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def _print(lines: Iterator[str]) -> None:
         batch = list(islice(lines, _LINES_AT_ONCE))
         if not batch:
             return
-        sys.stdout.write("\n".join(batch) + "\n")
+        sys.stdout.write(harmless("\n".join(batch)) + "\n")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -373,7 +373,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         arguments = _arguments(words)
         _print(_lines(arguments))
         for note in arguments.notes:
-            print("gdb-etm: note: %s" % note, file=sys.stderr)
+            print("gdb-etm: note: %s" % harmless(note), file=sys.stderr)
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)
         return 1

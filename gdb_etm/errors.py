@@ -6,11 +6,24 @@ never an exception: it is a gap in the history.
 
 from __future__ import annotations
 
+import re
 from typing import Optional
+
+# Control characters but for tab and newline: what a terminal takes for commands.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def harmless(text: str) -> str:
+    """Replace what a terminal takes for commands by question marks; lines stay lines."""
+    return _CONTROLS.sub("?", text)
 
 
 class EtmError(Exception):
     """Base of all errors shown to the user, one line each."""
+
+    def __str__(self) -> str:
+        # Names of files and symbols are in it, which others chose.
+        return harmless(super().__str__())
 
 
 class AccessError(EtmError):

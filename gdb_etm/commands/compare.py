@@ -12,13 +12,13 @@ from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.compared import Side, compared
-from gdb_etm.session.programs import named_files, with_programs
+from gdb_etm.session.programs import named_files
+from gdb_etm.session.saved import read_captures
 from gdb_etm.session.session import DebugSession
-from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.views.compare import compare_lines
 
 _PART = re.compile(r"(?:(.+)@)?([0-9]+)-([0-9]+)")
-_ABOUT = "capture number, snapshot folder, or a part: FIRST-LAST of the history, WHICH@FIRST-LAST"
+_ABOUT = "capture number, snapshot folder, dump, or a part: FIRST-LAST of the history, WHICH@FIRST-LAST"
 LEFT = Argument("A", str, _ABOUT, required=True, completion=Completion.FILE)
 RIGHT = Argument("B", str, "the same", required=True, completion=Completion.FILE)
 
@@ -37,7 +37,7 @@ def side_of(session: DebugSession, text: str, values: Values) -> Side:
     part = _PART.fullmatch(text)
     which = (part.group(1) or "") if part is not None else text
     trace_id = values.get(TRACE_ID)
-    if os.path.isdir(which):
+    if os.path.isdir(which) or os.path.isfile(which):
         side = snapshot_side(which, session.debugger.program_files(), trace_id, session)
     elif which == "":
         decoded = session.shown(trace_id)
@@ -46,7 +46,9 @@ def side_of(session: DebugSession, text: str, values: Values) -> Side:
         records = [record for record in session.captures if str(record.number) == which]
         if not records:
             known = ", ".join(str(record.number) for record in session.captures) or "none"
-            raise CommandError('"%s" is no capture and no snapshot folder; captures at hand: %s' % (which, known))
+            raise CommandError(
+                '"%s" is no capture, no snapshot folder and no dump; captures at hand: %s' % (which, known)
+            )
         decoded = session.decode(records[0], trace_id)
         side = Side("capture %s" % which, session, decoded, 1, len(decoded.history))
     if part is None:
@@ -65,7 +67,7 @@ def part_of(side: Side, first: int, last: int) -> Side:
 
 
 def snapshot_side(folder: str, elf: Sequence[str], trace_id: Optional[int], like: DebugSession) -> Side:
-    """Read a snapshot as one of the executions.
+    """Read a snapshot, or a dump, as one of the executions.
 
     :param like: Whose settings hold.
     :raises EtmError: It cannot be read.
@@ -75,7 +77,7 @@ def snapshot_side(folder: str, elf: Sequence[str], trace_id: Optional[int], like
     session = DebugSession(debugger, like.meter)
     session.locations = ElfLocations(debugger)
     session.settings.update(like.settings)
-    captures = with_programs(read_snapshot(folder, None), files)
+    captures = read_captures(folder, files)
     record = session.add(captures[0], "loaded from " + folder, is_live=False)
     decoded = session.decode(record, trace_id)
     return Side(folder, session, decoded, 1, len(decoded.history))

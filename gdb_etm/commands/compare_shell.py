@@ -1,4 +1,4 @@
-"""``gdb-etm compare``: two snapshots, of one program or of two builds."""
+"""``gdb-etm compare``: two snapshots or dumps, of one program or of two builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import Optional, Sequence
 
 from gdb_etm.commands.compare import part_of, snapshot_side
-from gdb_etm.errors import EtmError
+from gdb_etm.errors import EtmError, harmless
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.compared import Side, compared
 from gdb_etm.session.progress import Meter, TerminalLine
@@ -31,7 +31,7 @@ def main(words: Sequence[str]) -> int:
         found = compared(left, right)
         is_text = arguments.format == "text"
         lines = compare_lines(found) if is_text else document_lines(compare_object(found), arguments.format)
-        print("\n".join(lines))
+        print(harmless("\n".join(lines)))
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)
         return 1
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     about = "compare two executions: the first branch that went another way, with what decided it, and what ran more"
     parser = argparse.ArgumentParser(prog="gdb-etm compare", description=about)
     for name in ("left", "right"):
-        about = "snapshot folder; FOLDER@FIRST-LAST: a part of it"
+        about = "snapshot folder or dump; A@FIRST-LAST: a part of it"
         parser.add_argument(name, metavar="A" if name == "left" else "B", help=about)
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     about = "program of B, where that is another build; may be repeated"

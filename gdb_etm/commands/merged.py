@@ -12,7 +12,7 @@ from gdb_etm.capture import RawCapture
 from gdb_etm.commands.coverage import coverage_lines
 from gdb_etm.commands.listing_objects import coverage_object, profile_object
 from gdb_etm.commands.profile import report_lines
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.exports.encode import write
 from gdb_etm.exports.formats import COVERAGE_FORMATS, PROFILE_FORMATS, ProfileExport, export_profile
 from gdb_etm.history.build import DecoderCache
@@ -52,9 +52,9 @@ def profile(words: Sequence[str]) -> int:
 
 def _write(lines: Iterator[str], notes: Sequence[str]) -> int:
     for line in lines:
-        print(line)
+        print(harmless(line))
     for note in notes:
-        print("gdb-etm: note: %s" % note, file=sys.stderr)
+        print("gdb-etm: note: %s" % harmless(note), file=sys.stderr)
     return 0
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import Sequence
 
 from gdb_etm.commands.report import write_report
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.exports.encode import write
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
@@ -69,7 +69,7 @@ def _session(arguments: argparse.Namespace) -> DebugSession:
             raise CommandError("%s: a report is of one buffer: --buffer with one of %s" % (snapshot, names))
         for capture in captures:
             for note in capture.notes:
-                print("gdb-etm: note: %s" % note, file=sys.stderr)
+                print("gdb-etm: note: %s" % harmless(note), file=sys.stderr)
             record = session.add(capture, "loaded from " + snapshot, is_live=False)
             if len(arguments.snapshots) > 1:
                 session.join(record, _UNSEEN % snapshot, False)

@@ -57,8 +57,8 @@ class Bytes:
         :raises ImageError: So many are not there.
         """
         if size > self.left:
-            words = "is cut short: at byte 0x%x %s needs %d bytes, and %d are left"
-            self.refuse(words % (self._at, plain(what), size, self.left))
+            words = "is cut short: %s at byte 0x%x: %d bytes, of which %d are left"
+            self.refuse(words % (plain(what), self._at, size, self.left))
         self._at += size
         return self._data[self._at - size : self._at]
 

@@ -19,6 +19,8 @@ _WORD_BITS = 5
 _ORDER = ("r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr", "sp", *("r%d" % number for number in range(4, 12)))
 _COUNTS = {1: 9, 2: 17}
 _REASONS = ("CPU exception", "spurious interrupt", "stack check failed", "kernel oops", "kernel panic")
+# Colours of a log, which end behind the digits (Zephyr, CONFIG_LOG_BACKEND_SHOW_COLOR).
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _LINE = re.compile(rb"#CD:([0-9A-Fa-f]*)\s*\Z")
 
 
@@ -32,7 +34,7 @@ def from_log(path: str, text: bytes) -> bytes:
     found, is_on = bytearray(), False
     for number, line in enumerate(text.splitlines(), 1):
         _, mark, rest = line.partition(MARK)
-        word = rest.strip()
+        word = _COLOUR.sub(b"", rest).strip()
         if not mark:
             continue
         if word == b"BEGIN#":

@@ -117,5 +117,7 @@ class _CallsFunction(gdb.Function):
         super().__init__("_etm_calls")
         self.__dispatch = dispatch
 
-    def invoke(self, name: gdb.Value) -> int:
-        return self.__dispatch().count_calls(name.string())
+    def invoke(self, *names: gdb.Value) -> int:
+        if len(names) != 1 or names[0].type.strip_typedefs().code not in (gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_PTR):
+            raise gdb.GdbError('$_etm_calls("NAME") has one argument, the name of a function in quotes')
+        return self.__dispatch().count_calls(names[0].string())

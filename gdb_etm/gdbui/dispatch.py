@@ -14,7 +14,7 @@ from gdb_etm.commands.overview import overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.registry import COMMANDS, SETTINGS, STYLERS
 from gdb_etm.commands.settings import checked, value_of
-from gdb_etm.errors import EtmError
+from gdb_etm.errors import EtmError, harmless
 from gdb_etm.gdbui.places import count_calls
 from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.disconnecting import error_text, settle
@@ -60,7 +60,8 @@ class Dispatch:
         def lines() -> Iterable[str]:
             values = parse(command, words_of(command, text))
             values.goes_on = goes_on
-            lines = command.run(self._session, values)
+            # Before the styles, which are commands to the terminal.
+            lines = map(harmless, command.run(self._session, values))
             styler = STYLERS.get(name)
             # To a script, which takes the text, and to a file there are no styles.
             if styler is None or not from_tty or not GdbStyles.are_on():

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Optional
 
 import gdb
 
-from gdb_etm.errors import EtmError
+from gdb_etm.errors import EtmError, harmless
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.places import GdbPlaces, publish
@@ -103,7 +103,7 @@ class GdbEvents:
         try:
             with self._session.background.held():
                 for line in react(self._session) or ():
-                    gdb.write(line + "\n")
+                    gdb.write(harmless(line) + "\n")
             return True
         except EtmError as error:
             gdb.write("etm: %s\n" % error_text(self._session, error), gdb.STDERR)

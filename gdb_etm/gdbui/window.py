@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Optional, Set, Tuple
 
 import gdb
 
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.captures import Decoded
@@ -125,7 +125,8 @@ class HistoryWindow:
         self._lines = self._visible(decoded, here)
         styles = GdbStyles() if bool(gdb.parameter("style enabled")) else None
         for line in self._lines:
-            yield style_instruction(line.text, styles.paint) if styles is not None else line.text
+            text = harmless(line.text)
+            yield style_instruction(text, styles.paint) if styles is not None else text
 
     def _title(self, decoded: Decoded, here: int) -> None:
         length = len(decoded.history)

@@ -21,9 +21,10 @@ def needed_registers(source: TraceSource, names: Sequence[str]) -> Mapping[str, 
 
     :raises CaptureError: When one of the names is missing.
     """
-    for name in names:
-        if name not in source.registers:
-            raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, name))
+    missing = [name for name in names if name not in source.registers]
+    if missing:
+        words = "register %s is" if len(missing) == 1 else "registers %s are"
+        raise CaptureError(("%s: " + words + " missing, which decoding needs") % (source.name, ", ".join(missing)))
     return source.registers
 
 

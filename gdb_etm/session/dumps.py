@@ -12,11 +12,12 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCaptu
 from gdb_etm.dumps.dump import MOST_BYTES
 from gdb_etm.dumps.recognise import read_dump
 from gdb_etm.dumps.record import SYMBOL, BlackBoxRecord, read_record
-from gdb_etm.errors import AccessError, CommandError, ConnectError
+from gdb_etm.errors import AccessError, CaptureError, CommandError, ConnectError
 from gdb_etm.files import read_regular
 from gdb_etm.program.data_symbols import DataSymbol, read_data_symbols
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import Program
+from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.session.anchor import Anchor, ram_in_use
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.debugger import Debugger
@@ -153,9 +154,13 @@ def _where(request: DumpRequest, programs: Sequence[str]) -> Tuple[str, int, int
     piece = _PIECE.match(request.memory)
     if piece is None:
         raise CommandError("--memory %s: SYMBOL, or ADDRESS,SIZE" % request.memory)
-    name, length = piece.group(1), 0 if piece.group(2) is None else size(piece.group(2))
-    if _NUMBER.match(name):
-        return "", count(name), length
+    name = piece.group(1)
+    try:
+        length = 0 if piece.group(2) is None else size(piece.group(2))
+        if _NUMBER.match(name):
+            return "", count(name), length
+    except CommandError as error:
+        raise CommandError("--memory %s: %s" % (request.memory, error))
     found = _symbol(programs, name)
     if found is None:
         raise CommandError('--memory %s: the program has no data "%s"' % (request.memory, name))
@@ -265,6 +270,11 @@ def _of_buffer(request: DumpRequest, place: _Place, data: bytes, name: str, prog
     form = None if request.framed is None else BufferFormat.FRAMES if request.framed else BufferFormat.RAW
     core = Core("cpu_0", unit.core, place.registers, place.memory(place.registers))
     source = TraceSource(words_of(unit.protocol), unit.protocol, unit.registers, core, place.images)
+    try:
+        PROTOCOLS[unit.protocol].config(source)
+    except CaptureError as error:
+        option = "--unit %s" % request.unit if request.unit is not None else "--profile %s" % request.profile
+        raise CommandError("%s: %s" % (option, error))
     # What is kept by "etb_trace" was read from its oldest byte on.
     is_turned = request.position is None and name.endswith(NORDIC)
     position = 0 if is_turned else request.position

@@ -79,6 +79,8 @@ class PieceRecorder:
 
         :raises EtmError: It cannot begin, or the target does not answer.
         """
+        if self._request.sample is not None and self._request.sample < 1:
+            raise CommandError("sample: %d cycles; at least 1" % self._request.sample)
         session = self._session
         trace = _checked(session)
         self._path = trace.path

@@ -58,6 +58,14 @@ def test_versions(tmp_path: Path) -> None:
     assert "own stack overflowed" in read(tmp_path, overflow).notes[0]
 
 
+def test_the_log_of_a_terminal_has_colours(tmp_path: Path) -> None:
+    # "<err>" in red, and the colour's end behind the digits (Zephyr, log_output.c, CONFIG_LOG_BACKEND_SHOW_COLOR).
+    lines = made.zephyr_log(made.zephyr(MEMORY, REGISTERS)).splitlines()
+    text = "".join("[00:00:00.010,000] \x1b[1;31m<err> coredump: %s\x1b[0m\r\n" % line[3:] for line in lines)
+    dump = read(tmp_path, text.encode())
+    assert [(image.address, image.data) for image in dump.images] == MEMORY
+
+
 def test_the_example_of_the_documentation_is_of_another_processor(tmp_path: Path) -> None:
     lines = ["BEGIN#", "5a4501000100050000000000", "4101003800", "END#"]
     with pytest.raises(ImageError, match="is a Zephyr coredump of target 1 with 2\\*\\*5 bits; a Cortex-M is 3"):
@@ -83,11 +91,11 @@ def test_what_is_cut_says_where(kind: str, tmp_path: Path) -> None:
     "data, message",
     [
         (b"", "is no dump that is known"),
-        (b"ZE", "is cut short: at byte 0x0 the header needs 12 bytes, and 2 are left"),
+        (b"ZE", "is cut short: the header at byte 0x0: 12 bytes, of which 2 are left"),
         (b"ZE\x03\0\x03\0\x05\0\0\0\0\0", "of version 3; 1 and 2 are known"),
         (made.zephyr(MEMORY, REGISTERS) + b"Q\0\0\0\0", "has a block b'Q', 5 bytes before its end"),
         (made.zephyr([], {}) + b"M\1\0\0\x10\0\0\0\0\0\0", "memory ends at 0x0, before its start 0x1000"),
-        (made.zephyr([], {}) + b"M\1\0\0\0\0\0\0\0\0\xf0", "needs 4026531840 bytes, and 0 are left"),
+        (made.zephyr([], {}) + b"M\1\0\0\0\0\0\0\0\0\xf0", "4026531840 bytes, of which 0 are left"),
         (b"cC\x05\0", "of version 5.0; 2.0 and 3.0 are known"),
         (b"#CD:BEGIN#\n#CD:5a4\n#CD:END#\n", ":2: no bytes in hexadecimal after #CD:"),
         (b"#CD:BEGIN#\n#CD:5a45\n", "without its #CD:END#"),

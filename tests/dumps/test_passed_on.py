@@ -39,6 +39,8 @@ def test_it_holds_the_history_and_nothing_else(
     assert lines[-1].startswith("written in") and "RAM        none" in lines
     expected = ran(core, found.elf, capsys)
     assert ran(str(out), "", capsys) == expected and len(expected) > 400
+    assert main(["compare", core, str(out), "--elf", found.elf]) == 0
+    assert "; no branch went another way" in capsys.readouterr().out
     content = b"".join(path.read_bytes() for path in out.iterdir())
     names: Set[str] = {one.name for one in load_symbols([found.elf]).functions} | {
         one.name for one in load_variables([found.elf]).functions

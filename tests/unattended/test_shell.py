@@ -117,6 +117,11 @@ def test_samples_are_named_in_every_format(tmp_path: Path) -> None:
     assert all(words in case.system_out for case in suite)
 
 
+def test_samples_are_of_a_cycle_or_more(tmp_path: Path) -> None:
+    status, printed, _ = execute(tmp_path, _WRAPPED.replace("[run]", "[run]\nsample = 0") % DEMO)
+    assert status == 2 and "error: sample: 0 cycles; at least 1" in printed
+
+
 def test_what_cannot_be_used_is_status_2(tmp_path: Path) -> None:
     for text, words in ((_GOOD.replace("board:m33", "here"), '"here" is none of'), ("[run", "Expected")):
         status, printed, error = execute(tmp_path, text)
