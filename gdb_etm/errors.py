@@ -14,7 +14,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def harmless(text: str) -> str:
-    """Replace what a terminal takes for commands by question marks; lines stay lines."""
+    """Replace control characters of a text, but for tab and newline."""
     return _CONTROLS.sub("?", text)
 
 

@@ -1,4 +1,4 @@
-"""``gdb-etm compare``: two snapshots or dumps, of one program or of two builds."""
+"""``gdb-etm compare``: two snapshots or dumps."""
 
 from __future__ import annotations
 
