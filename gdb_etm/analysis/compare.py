@@ -141,7 +141,7 @@ def take_apart(
                 one.gaps.append(len(one.tokens))
             continue
         if row.event is not None:
-            if row.event.name != DEBUG_HALT and bounds[0] <= row.first:
+            if row.event.name != DEBUG_HALT and bounds[0] <= row.first <= bounds[1] + 1:
                 own = threads.get(thread)
                 handlers[row.frame] = (row.event.name, row.first - 1, thread, len(own.tokens) if own else 0, _Builder())
             continue

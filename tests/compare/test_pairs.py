@@ -185,6 +185,9 @@ def test_alike_is_alike_also_in_parts(recorder: Recorder) -> None:
     assert same.branches is None and not same.doubts and not same.functions and not same.times
     before = compared(part_of(base, 1, 250), part_of(other, 1, 250))
     assert before.branches is None and before.comparison.alike == 250
+    # A part ends earlier: exceptions that come after its end are no difference.
+    part = compared(part_of(base, 1, 250), base)
+    assert part.branches is None and part.comparison.interrupt is None and part.comparison.alike == 250
     with pytest.raises(CommandError, match=r"has no instructions 9-5000; there are 3,?690"):
         part_of(base, 9, 5000)
 
