@@ -93,6 +93,7 @@ class UnattendedSession:
         :param keys: Such as ``calls_of="dispatch", at_most=4``.
         :returns: The result, with its figures.
         :raises AssertionError: It did not pass, or what was not seen may decide it.
+        :raises ScriptError: The keys make no check, or nothing has run yet.
         """
         from gdb_etm.profiles.tables import TableReader
         from gdb_etm.unattended.checks import check_of
@@ -104,6 +105,8 @@ class UnattendedSession:
         reader = TableReader("check", table, ScriptError)
         request = check_of(reader)
         reader.end()
+        if not self._observed:
+            raise ScriptError("check: nothing has run yet; etm_session.run() comes before")
         return self._decide([request])[0]
 
     def _decide(self, requests: Any) -> List[Any]:

@@ -52,3 +52,12 @@ def test_without_a_script_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\netm_script = nothing.toml\n")
     status, printed = run(tmp_path)
     assert status == 1 and "nothing.toml: No such file or directory" in printed
+
+
+def test_a_check_before_a_run_does_not_pass(tmp_path: Path) -> None:
+    shutil.copy(_FOLDER / "demo.elf", tmp_path)
+    (tmp_path / "test_early.py").write_text("def test_early(etm_session):\n    etm_session.check(fault=False)\n")
+    (tmp_path / "early.toml").write_text('[target]\nconnect = "board:m33"\nelf = ["demo.elf"]\n')
+    (tmp_path / "pytest.ini").write_text("[pytest]\netm_script = early.toml\n")
+    status, printed = run(tmp_path)
+    assert status == 1 and "check: nothing has run yet; etm_session.run() comes before" in printed
