@@ -41,6 +41,12 @@ def limits_of(reader: TableReader, with_median: bool) -> CheckLimits:
     found = CheckLimits(*[reader.number(key, _MOST) if reader.has(key) else None for key in keys])
     if not any(one is not None for one in found):
         raise reader.refuse("a limit is missing: one of " + ", ".join(keys))
+    for least, most, what in (
+        (found.at_least, found.at_most, ""),
+        (found.median_at_least, found.median_at_most, "median-"),
+    ):
+        if least is not None and most is not None and least > most:
+            raise reader.refuse("%sat-least %d is above %sat-most %d" % (what, least, what, most))
     return found
 
 

@@ -42,6 +42,10 @@ _GOOD = 'check = [{fault = false}]\n[run]\nseconds = 1\n[target]\nconnect = "boa
         ),
         (_GOOD.replace("fault = false", 'calls-of = "f", at-mots = 1'), "receiver.toml, check 1: a limit is missing"),
         (_GOOD.replace("fault = false", 'calls-of = "f", at-most = 1, x = 1'), "receiver.toml, check 1: x is unknown"),
+        (
+            _GOOD.replace("fault = false", 'calls-of = "f", at-least = 5, at-most = 1'),
+            "receiver.toml, check 1: at-least 5 is above at-most 1",
+        ),
         (_GOOD.replace("fault = false", "lines = 1"), "receiver.toml, check 1: a check has one of calls-of, "),
         (_GOOD.replace("fault", 'calls-of = "f", fault'), "receiver.toml, check 1: a check has one of calls-of, "),
         (_GOOD.replace("fault = false", 'latency = ["f", "g"], at-most = 1'), 'check 1: latency: "f" is no exception'),
