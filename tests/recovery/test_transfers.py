@@ -8,6 +8,7 @@ import pytest
 
 from gdb_etm.recovery import recovery as made
 from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.transfers import Length, Transfer, regions
 from gdb_etm.recovery.values import CoreState, Tier
 from tests.diagnosis.test_faulty import run as faulty
@@ -74,7 +75,7 @@ def count_solutions(monkeypatch: pytest.MonkeyPatch) -> List[bool]:
     """List, for each solution of a piece, whether it contradicts itself."""
     found: List[bool] = []
 
-    class Counted(made.Solution):
+    class Counted(Solution):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             found.append(self.contradiction is not None)
