@@ -163,7 +163,7 @@ def test_memory_and_reasons_come_from_the_neighbourhood() -> None:
     recovery = ran.recovery(Rules(window=12, most=12))
     number = len(ran.history) // 2
     near = recovery.near(number, 20)
-    assert near is not recovery and near.rules is recovery.rules
+    assert near is not recovery and near.rules == recovery.rules
     assert [step.text for step in near.why(number, "r1")]
     shown = [value.value for value in near.memory(number, X, 4)]
     assert bytes(one for one in shown if one is not None) == ran.memory[number - 1][X - RAM :][:4]
