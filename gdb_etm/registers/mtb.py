@@ -20,7 +20,7 @@ POSITION = Register("MTB_POSITION", 0x000, "RW", BitStruct(
 
 MASTER = Register("MTB_MASTER", 0x004, "RW", BitStruct(
     "EN" / bits(1, {0: "not tracing", 1: "tracing"}, moves=True),
-    "NSEN" / bits(1, {0: "", 1: "Non-secure code alone"}),
+    "NSEN" / bits(1, note="Non-secure trace enable"),
     reserved(20),
     "HALTREQ" / bits(1, moves=True),
     "RAMPRIV" / bits(1),
