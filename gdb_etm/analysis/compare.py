@@ -183,6 +183,8 @@ def compare(left: Execution, right: Execution, is_by_line: bool) -> ExecutionCom
         one = _divergence(own, other, start, length, "", doubts)
         if one is not None:
             found.append((one.left, one))
+    if not offsets:
+        doubts.append("no thread ran in both: only handlers could be compared")
     found += _in_handlers(left, right, offsets, is_whole, doubts)
     first = min(found, key=lambda one: one[0])[1] if found else None
     interrupt = _interrupt(left, right, offsets, first)
