@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.errors import harmless
 from gdb_etm.replay.layout import RegisterLayout
 from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past
@@ -32,7 +33,7 @@ class Replay(NamedTuple):
 
 def console(text: str) -> bytes:
     """Write a line on GDB's console."""
-    return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
+    return b"O" + _hexadecimal([text])
 
 
 def missed_text(missed: Sequence[Missed]) -> str:
@@ -114,7 +115,13 @@ def take_goto(motion: Motion, command: str) -> Tuple[Optional[int], List[str]]:
 
 def monitor_reply(lines: Iterable[str]) -> bytes:
     """Write the answer to ``monitor`` as a packet's data."""
-    return "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
+    return _hexadecimal(lines)
+
+
+def _hexadecimal(lines: Iterable[str]) -> bytes:
+    # Names of files and symbols are in them: they are to be no commands to a terminal.
+    text = "".join(harmless(line) + "\n" for line in lines)
+    return text.encode("utf-8", "replace").hex().encode()
 
 
 def _rely(replay: Replay, name: str, words: str) -> List[str]:
