@@ -69,7 +69,8 @@ class TableReader:
         """Take a number from 0 to the most."""
         found = self._take(key, int, default)
         if isinstance(found, bool) or not 0 <= found <= most:
-            raise self._error("%s: %s must be from 0 to 0x%x" % (self.where, plain(key), most))
+            end = "0x%x" % most if most > 0xFFFF else "{:,}".format(most)
+            raise self._error("%s: %s must be from 0 to %s" % (self.where, plain(key), end))
         return int(found)
 
     def address(self) -> int:

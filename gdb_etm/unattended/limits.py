@@ -123,13 +123,16 @@ class LimitCheck:
             broken = self._broken(sample)
             if broken:
                 is_sure = broken == "at most" or not self._is_total
-                return Judgement(False, is_sure, "%d %s in %s" % (sample.value, self.unit, where_text(sample)))
+                return Judgement(False, is_sure, "%s in %s" % (self._amount(sample.value), where_text(sample)))
         least, most = self.limits.median_at_least, self.limits.median_at_most
         if most is not None and middle.value > most or least is not None and middle.value < least:
-            return Judgement(False, False, "the median is %d %s, in %s" % (middle.value, self.unit, where_text(middle)))
+            return Judgement(False, False, "the median is %s, in %s" % (self._amount(middle.value), where_text(middle)))
         only_least = self._is_total and self.limits.at_most is None
-        spread = "%d" % low.value if low.value == high.value else "%d to %d" % (low.value, high.value)
-        return Judgement(True, only_least, "%s %s" % (spread, self.unit))
+        spread = "" if low.value == high.value else "{:,} to ".format(low.value)
+        return Judgement(True, only_least, spread + self._amount(high.value))
+
+    def _amount(self, value: int) -> str:
+        return plural(value, self.unit[:-1])
 
 
 def calls_check(reader: TableReader) -> LimitCheck:

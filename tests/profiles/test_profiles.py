@@ -223,8 +223,8 @@ def test_words_of_a_profile_send_nothing_to_a_terminal(tmp_path: Path) -> None:
         (GOOD.replace("mask = 0x30", "mask = true"), "mask must be from 0"),
         (GOOD.replace("[identity]", "[[identity]]"), "identity must be a table"),
         (GOOD.replace("[identity]\naddress = 0x1000\nvalue = 0x12", ""), "might write to another chip"),
-        (GOOD + "\n[[funnel-port]]\nfunnel = 0\nport = 8", "port must be from 0 to 0x7"),
-        (GOOD + "\n[inputs]\nx = 256", "x must be from 0 to 0xff"),
+        (GOOD + "\n[[funnel-port]]\nfunnel = 0\nport = 8", "port must be from 0 to 7"),
+        (GOOD + "\n[inputs]\nx = 256", "x must be from 0 to 255"),
     ],
 )
 def test_files_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:
