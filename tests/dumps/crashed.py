@@ -86,7 +86,10 @@ def live(path: str, board: str, way: str) -> List[str]:
 
 
 def verdict(lines: List[str]) -> List[str]:
-    """Take the numbers of instructions out of what "etm fault" says: the traces are not equally long."""
+    """Take the numbers of instructions out of what "etm fault" says.
+
+    The traces are not equally long.
+    """
     return [" ".join(_NUMBERS.sub("#", line).split()) for line in lines]
 
 

@@ -189,7 +189,10 @@ def test_what_is_damaged_or_not_there() -> None:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_its_size(board: str, tmp_path: Path) -> None:
-    """Under a kilobyte of code for each core, with the search of the ROM tables."""
+    """Under a kilobyte of code for each core.
+
+    With the search of the ROM tables.
+    """
     out = tmp_path / "blackbox.o"
     gcc = compiler() or ""
     options = ["-mthumb", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-Os"]

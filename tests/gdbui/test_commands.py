@@ -139,6 +139,7 @@ def test_settings_with_words_and_numbers() -> None:
 
 
 _NEED_NOTHING = (
+    "compare",
     "connect",
     "save",
     "load",
