@@ -11,7 +11,7 @@ from typing import Sequence
 
 from gdb_etm.commands.anonymise import ANONYMISE, run_anonymise
 from gdb_etm.commands.parse import parse
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError, harmless
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
@@ -22,7 +22,8 @@ from gdb_etm.session.session import DebugSession
 def main(words: Sequence[str]) -> int:
     """Read what was saved, and write what may be passed on.
 
-    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    :returns: The exit status.
+    :raises EtmError: It cannot be done.
     """
     parser = argparse.ArgumentParser(prog="gdb-etm anonymise", description=ANONYMISE.details)
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder, or dump")
@@ -32,21 +33,14 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("-f", "--force", action="store_true", help="replace a snapshot that is in the folder")
     parser.add_argument("--ram", action="store_true", help="also RAM and registers")
     arguments = parser.parse_args(words)
-    try:
-        files = named_files(arguments.elf)
-        captures = read_captures(arguments.snapshot, files, arguments.buffer)
-        if len(captures) > 1:
-            names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
-            raise CommandError("anonymise is of one buffer: --buffer with one of %s" % names)
-        session = DebugSession(OfflineDebugger(files), Meter(TerminalLine(sys.stderr)))
-        session.add(captures[0], "loaded from " + arguments.snapshot, is_live=False)
-        typed = [arguments.output, *["-f"] * arguments.force, *["--ram"] * arguments.ram]
-        for line in run_anonymise(session, parse(ANONYMISE, typed)):
-            print(line, flush=True)
-    except EtmError as error:
-        print("gdb-etm: %s" % error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as stop:
-        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
-        return 130
+    files = named_files(arguments.elf)
+    captures = read_captures(arguments.snapshot, files, arguments.buffer)
+    if len(captures) > 1:
+        names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
+        raise CommandError("anonymise is of one buffer: --buffer with one of %s" % names)
+    session = DebugSession(OfflineDebugger(files), Meter(TerminalLine(sys.stderr)))
+    session.add(captures[0], "loaded from " + arguments.snapshot, is_live=False)
+    typed = [arguments.output, *["-f"] * arguments.force, *["--ram"] * arguments.ram]
+    for line in run_anonymise(session, parse(ANONYMISE, typed)):
+        print(harmless(line), flush=True)
     return 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Sequence
 
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import CommandError
 from gdb_etm.files import read_regular
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "firmware")
@@ -18,19 +17,16 @@ _LARGEST = 1 << 16
 def main(words: Sequence[str]) -> int:
     """Write the files.
 
-    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    :returns: The exit status.
+    :raises EtmError: It cannot be done.
     """
     about = "write the C files that a program is linked with to keep its trace at a crash; the header says how"
     parser = argparse.ArgumentParser(prog="gdb-etm blackbox", description=about)
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where to; it is made if needed")
     parser.add_argument("-f", "--force", action="store_true", help="replace files that are there")
     arguments = parser.parse_args(words)
-    try:
-        for path in _written(arguments.output, arguments.force):
-            print(path)
-    except EtmError as error:
-        print("gdb-etm: %s" % error, file=sys.stderr)
-        return 1
+    for path in _written(arguments.output, arguments.force):
+        print(path)
     return 0
 
 

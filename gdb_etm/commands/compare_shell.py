@@ -8,7 +8,7 @@ import sys
 from typing import Optional, Sequence
 
 from gdb_etm.commands.compare import part_of, snapshot_side
-from gdb_etm.errors import EtmError, harmless
+from gdb_etm.errors import harmless
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.compared import Side, compared
 from gdb_etm.session.progress import Meter, TerminalLine
@@ -22,22 +22,16 @@ _PART = re.compile(r"(.+)@([0-9]+)-([0-9]+)")
 def main(words: Sequence[str]) -> int:
     """Compare two snapshots.
 
-    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    :returns: The exit status.
+    :raises EtmError: It cannot be done.
     """
     arguments = _parser().parse_args(words)
-    try:
-        left = _side(arguments.left, arguments.elf, arguments.id)
-        right = _side(arguments.right, arguments.elf_b or arguments.elf, arguments.id)
-        found = compared(left, right)
-        is_text = arguments.format == "text"
-        lines = compare_lines(found) if is_text else document_lines(compare_object(found), arguments.format)
-        print(harmless("\n".join(lines)))
-    except EtmError as error:
-        print("gdb-etm: %s" % error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as stop:
-        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
-        return 130
+    left = _side(arguments.left, arguments.elf, arguments.id)
+    right = _side(arguments.right, arguments.elf_b or arguments.elf, arguments.id)
+    found = compared(left, right)
+    is_text = arguments.format == "text"
+    lines = compare_lines(found) if is_text else document_lines(compare_object(found), arguments.format)
+    print(harmless("\n".join(lines)))
     return 0
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import Sequence
 
 from gdb_etm.commands.report import write_report
-from gdb_etm.errors import CommandError, EtmError, harmless
+from gdb_etm.errors import CommandError, harmless
 from gdb_etm.exports.encode import write
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
@@ -24,20 +24,14 @@ _UNSEEN = "%s was taken later"
 def main(words: Sequence[str]) -> int:
     """Read snapshots and write their page.
 
-    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
+    :returns: The exit status.
+    :raises EtmError: It cannot be done.
     """
     arguments = _parser().parse_args(words)
-    try:
-        session = _session(arguments)
-        unit = CYCLES if arguments.cycles else INSTRUCTIONS
-        for line in write_report(session, arguments.output, unit, arguments.id, write):
-            print(line)
-    except EtmError as error:
-        print("gdb-etm: %s" % error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as stop:
-        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
-        return 130
+    session = _session(arguments)
+    unit = CYCLES if arguments.cycles else INSTRUCTIONS
+    for line in write_report(session, arguments.output, unit, arguments.id, write):
+        print(harmless(line))
     return 0
 
 

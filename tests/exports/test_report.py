@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple
 
 import pytest
 
-from gdb_etm.commands.report_shell import main
+from gdb_etm.__main__ import main
 from gdb_etm.errors import CommandError
 from gdb_etm.exports.encode import write
 from gdb_etm.exports.page import packed
@@ -67,7 +67,7 @@ def fixture_reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     snapshot = folder / "looping"
     command = [sys.executable, str(_LOOPING), str(snapshot), str(_FIRMWARE), str(_BYTES), str(_BYTES)]
     subprocess.run(command, check=True, timeout=120)
-    assert main([str(snapshot), "--elf", str(_FIRMWARE), "-o", str(folder / "out")]) == 0
+    assert main(["report", str(snapshot), "--elf", str(_FIRMWARE), "-o", str(folder / "out")]) == 0
     (capture,) = read_snapshot(str(snapshot))
     record = CaptureRecord(1, capture, "", False, Meter(TerminalLine(sys.stderr)))
     (decoded,) = record.decoded((), DecoderCache(), None).values()
@@ -390,7 +390,7 @@ def test_a_fault_s_verdict_and_values_are_on_the_page(browser: Browser, tmp_path
     assert browser.selected("call-list").endswith(" dispatch")
     # Of snapshots in a row there is one history, with the same twice.
     snapshot = str(tmp_path / "saved")
-    assert main([snapshot, snapshot, "--elf", str(_FIRMWARE), "-o", str(tmp_path / "two")]) == 0
+    assert main(["report", snapshot, snapshot, "--elf", str(_FIRMWARE), "-o", str(tmp_path / "two")]) == 0
     once, twice = (document_of(tmp_path / name / "index.html") for name in ("out", "two"))
     assert twice["instructions"] == 2 * once["instructions"]
     assert twice["fault"] and ["trace", "8 KiB in 2 captures"] in twice["summary"]
@@ -403,9 +403,9 @@ def test_what_cannot_be_written_is_told_in_a_line(
 ) -> None:
     (tmp_path / "file").write_text("")
     words = [str(reported.snapshot), "--elf", str(_FIRMWARE)]
-    assert main([*words, "-o", str(tmp_path / "file" / "out")]) == 1
+    assert main(["report", *words, "-o", str(tmp_path / "file" / "out")]) == 1
     assert capsys.readouterr().err.startswith("gdb-etm: cannot make %s" % (tmp_path / "file" / "out"))
-    assert main([str(reported.snapshot), "-o", str(tmp_path)]) == 1
+    assert main(["report", str(reported.snapshot), "-o", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("gdb-etm: --elf is missing")
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(CommandError, match=r'jinja2 is missing for this format: pip install "gdb_etm\[report\]"'):
