@@ -79,11 +79,12 @@ def declared() -> Catalogue:
     """Make it anew of what is declared."""
     from gdb_etm.commands.declare import help_text
     from gdb_etm.commands.overview import INTRODUCTION
-    from gdb_etm.commands.registry import ABBREVIATIONS, COMMANDS, SETTINGS, WITH_OBJECTS
+    from gdb_etm.commands.registry import ABBREVIATIONS, COMMANDS, SETTINGS
+    from gdb_etm.commands.value_objects import OBJECTS
 
     commands = [CommandEntry(command.name, help_text(command)) for command in COMMANDS]
     settings = [_entry(setting) for setting in SETTINGS]
-    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, list(WITH_OBJECTS), settings)
+    return Catalogue(INTRODUCTION, commands, ABBREVIATIONS, list(OBJECTS), settings)
 
 
 def _entry(setting: Setting) -> SettingEntry:

@@ -108,25 +108,6 @@ ABBREVIATIONS: Dict[str, str] = {
     "u": "until",
 }
 
-# The commands that have an object, see ``value_objects.py``.
-WITH_OBJECTS = (
-    "history",
-    "functions",
-    "threads",
-    "budget",
-    "coverage",
-    "profile",
-    "info",
-    "why",
-    "captures",
-    "compare",
-    "fault",
-    "origin",
-    "uses",
-    "writes",
-    "race",
-)
-
 # How the lines of a command are styled; those of others stay plain.
 STYLERS: Dict[str, Styler] = {
     HISTORY.name: style_instruction,

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 
 import gdb_etm
-from gdb_etm.commands.registry import WITH_OBJECTS
+from gdb_etm.commands import catalogue
 from gdb_etm.commands.value_objects import OBJECTS
 from gdb_etm.views.schema import SCHEMA, document_lines
 from tests.access.processes import DEMO
@@ -129,7 +129,7 @@ def test_every_command_writes_what_the_page_says(snapshot: Path) -> None:
 
 
 def test_each_object_has_a_command_over_mi() -> None:
-    assert sorted(WITH_OBJECTS) == sorted(OBJECTS)
+    assert sorted(catalogue.kept().with_object) == sorted(OBJECTS)
 
 
 def test_coverage_and_profile_have_numbers_for_all(snapshot: Path) -> None:
