@@ -141,7 +141,7 @@ def run_goto(session: DebugSession, values: Values) -> Iterable[str]:
         stop = cursor.goto(number)
     else:
         addresses = walked.locate(text)
-        found = cursor.last(addresses) or cursor.next_hit(addresses)
+        found = cursor.last(addresses) or cursor.stay(addresses) or cursor.next_hit(addresses)
         if found is None:
             raise CommandError(_absent(walked, text, addresses))
         stop = found

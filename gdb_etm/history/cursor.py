@@ -203,6 +203,11 @@ class Cursor:
         found = self.path.last_at(addresses, 1, self.position.number - 1)
         return self.goto(found) if found is not None else None
 
+    def stay(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
+        """Stay at this instruction if it is at an address."""
+        here = self.position.number
+        return self.goto(here) if here < self.end and self.path.last_at(addresses, here, here) else None
+
     def next_hit(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
         """Go to the next time after here at an address, if any."""
         found = self.path.next_at(addresses, self.position.number + 1, self.path.length)

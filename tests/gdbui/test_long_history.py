@@ -104,15 +104,17 @@ def test_the_plug_in_says_how_far_back_it_looks(session: Session) -> None:
         "etm writes numbers[3]",
         "etm print --at 9 $r0",
         "etm goto run",
+        # Where it ran once, and the cursor is there already.
+        "etm goto run",
         "etm goto *0x%x" % (symbol(PROGRAM, "finished") + 4),
     ]
-    *_, writes, value, run, absent = parts(commands)
+    *_, writes, value, run, again, absent = parts(commands)
     listed = [int(line[1:].split()[0].replace(",", "")) for line in writes.splitlines() if line.startswith("#")]
     assert set(listed) <= set(session.stores)
     assert 'more than 3,000 instructions before the end ("set etm recovery-limit")' in writes
     around = r'\[provisional: worked out from 1,0\d\d instructions around here; "set etm recovery-limit" leaves out'
     assert value.startswith("$r0 = ") and re.search(around, value), value
-    assert "run () at" in run
+    assert "run () at" in run and again == run
     assert "is not in this history, but finished is; " in absent
 
 
