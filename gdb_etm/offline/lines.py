@@ -125,8 +125,9 @@ def _begins_below(elf: Any, program: Any, below: int, with_zero: bool) -> bool:
     # Sequences begin with a DW_LNE_set_address; what else looks like one does no harm.
     size = elf.elfclass // 8
     pattern = re.compile(re.escape(bytes((0, size + 1, _SET_ADDRESS))) + b"(.{%d})" % size, re.DOTALL)
-    data = elf.get_section_by_name(".debug_line").data()
-    found = pattern.finditer(data, program.program_start_offset, program.program_end_offset)
+    stream = program.stream
+    stream.seek(program.program_start_offset)
+    found = pattern.finditer(stream.read(program.program_end_offset - program.program_start_offset))
     addresses = (int.from_bytes(one.group(1), "little" if elf.little_endian else "big") for one in found)
     return any(address < below and (address != 0 or with_zero) for address in addresses)
 

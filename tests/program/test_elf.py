@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Section
 
 from gdb_etm.board.system import load_elf as load_into_board
 from gdb_etm.errors import ImageError
@@ -217,3 +218,12 @@ def test_what_goes_wrong_in_the_block_is_told_with_the_files_name() -> None:
     with pytest.raises(ImageError, match=r"sort.*\.elf has no sense: KeyError 'x'"):
         with open_elf(path, "has no sense"):
             raise KeyError("x")
+
+
+def test_line_tables_are_read_once_for_all_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of a hundred units would be read a hundred times."""
+    read: List[str] = []
+    whole = Section.data
+    monkeypatch.setattr(Section, "data", lambda section: read.append(section.name) or whole(section))
+    assert load_lines([elf("dropped")], 0x200).lines_of("dropped.c")
+    assert read.count(".debug_line") == 1
