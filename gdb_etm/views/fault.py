@@ -97,7 +97,8 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
         why = ": %s" % bad.why if bad.why else ""
         parts = [_register(scene, place) for place in bad.places if isinstance(place, RegisterPlace)]
         parts = [part for part in parts if part and part != "%s = 0x%08x" % (part.split(" ")[0], bad.value or 0)]
-        lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
+        if value or why or parts:
+            lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
     return _titled("where", lines)
 
 

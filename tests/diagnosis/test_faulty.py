@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -10,6 +11,9 @@ import pytest
 
 import gdb_etm
 from gdb_etm.__main__ import main
+from gdb_etm.capture import BufferEnd
+from gdb_etm.snapshot.reader import read_snapshot
+from gdb_etm.snapshot.writer import write_snapshot
 from tests.firmware.cortex_m0.build import elf as m0_elf
 from tests.firmware.faulty.build import BUILT, missing
 from tests.firmware.faulty.run import Outcome, outcome
@@ -113,6 +117,38 @@ def test_a_chain_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) ->
     assert len(lines) <= LONGEST
     why = next(index for index, line in enumerate(lines) if line.startswith("why "))
     assert "loaded from settings.on_key" in lines[why] and "settings.on_key = 0x00000000: stored" in lines[why + 1]
+
+
+def test_a_recursion_is_seen_without_the_stack_pointer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("forest", "Og", "m33")
+    (capture,) = read_snapshot(str(found.snapshot))
+    # From where it began the stack pointer would be known.
+    cut = capture._replace(buffer=capture.buffer[-1024:], end=BufferEnd.WRAPPED)
+    write_snapshot(cut, str(tmp_path / "cut"))
+    texts = ["\n".join(lines_of(one, capsys=capsys)) for one in (found, found._replace(snapshot=tmp_path / "cut"))]
+    assert all("height, forest.c:41: calls itself 63 deep: the stack grows beyond its limit" in one for one in texts)
+    assert "store's address 0x" in texts[0] and "store's address" not in texts[1]
+
+
+def test_calls_from_before_the_history_are_not_counted() -> None:
+    found = run("forest", "Og", "m33")
+
+    def verdict(hits: int) -> Tuple[int, str]:
+        # What becomes of it if tracing begins where a function runs for the n-th time.
+        with gdb_etm.connect("board:m33", elf=found.elf) as session:
+            seen = 0
+            with session.breakpoint("height"):
+                while seen < hits and session.run(20).function == "height":
+                    seen += 1
+            if seen < hits:
+                return seen, ""
+            session.start()
+            session.run(20)
+            told = session.capture().history().fault().verdict
+            return seen, "" if told is None else told.text
+
+    calls, _ = verdict(5000)
+    assert re.match(r"calls itself at least 1\d deep: the stack grows ", verdict(calls - 30)[1])
 
 
 def test_an_imprecise_error_has_its_store(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at
@@ -121,13 +122,20 @@ class Stacks:
             if largest is None or top - lowest > largest[0]:
                 largest = top - lowest, one
         if largest is None or bottom is None:
+            # SP is lost: who is there most often.
+            sizes, largest = Counter([one.function.name for one, _ in active if one.function is not None]), None
+        if not sizes:
             return None
         name = max(sizes, key=lambda one: sizes[one])
         alike = [one for one, _ in active if one.function is not None and one.function.name == name]
         if len(alike) >= _DEEP:
-            text = "calls itself %d deep: the stack grows %s" % (len(alike), where)
+            # Of what called the outermost one nothing is known.
+            least = "at least " if active[-1][0] is alike[-1] else ""
+            text = "calls itself %s%d deep: the stack grows %s" % (least, len(alike), where)
             called = alike[0].frame.called_at
             return Suspicion(SuspicionKind.STACK_OVERFLOW, called or alike[0].first, text, Tier.ASSUMED)
+        if largest is None:
+            return None
         text = "needs %d bytes of stack, which grows %s" % (largest[0], where)
         return Suspicion(SuspicionKind.STACK_OVERFLOW, self._lowers(largest[1], number), text, Tier.ASSUMED)
 
