@@ -19,6 +19,7 @@ The core:
   turns, and who hears the core.
 - ``cortex_m.py``, ``engine.py``, ``emulator.py``, ``t32.py``, ``path.py``, ``stops.py``: instructions, run by Unicorn
   and made exact; ``cortex_a.py``, ``cortex_a_engine.py``, ``cortex_a_path.py`` for a Cortex-A.
+- ``cortex_a_debug.py``, ``cortex_a_itr.py``, ``cortex_a_watch.py``: its debug registers.
 - ``exception_model.py``, ``exceptions.py``, ``frame.py``, ``status.py``, ``mpu.py``, ``write_buffer.py``: exceptions
   and faults.
 - ``scs.py``, ``debug.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,

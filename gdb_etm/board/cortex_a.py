@@ -6,6 +6,7 @@ inside of IT blocks, and aborts are precise.  BKPT makes the core halt while hal
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Callable, Dict, NamedTuple, Sequence
 
 from unicorn import arm_const
@@ -26,11 +27,12 @@ _A = 1 << 8
 # What an exception clears: IT state, J, E, T and the mode.
 _CLEARED = 0x0700FE00 | CPSR_T | _MODE
 _SCTLR, _VBAR, _MVBAR, _CONTEXTIDR = (1, 0, 0, 0), (12, 0, 0, 0), (12, 0, 0, 1), (13, 0, 0, 1)
-# SCTLR.V and SCTLR.TE, SCR.NS.
+# SCTLR.V and SCTLR.TE.
 _HIGH_VECTORS = 1 << 13
 _THUMB_EXCEPTIONS = 1 << 30
-_NON_SECURE = 1
 _HIGH_BASE = 0xFFFF0000
+# A fault takes the simulation as long as so many instructions: the debugger may have to wait for a slice of them.
+_FAULT_COST = 100
 
 
 class ExceptionEntry(NamedTuple):
@@ -67,6 +69,16 @@ _BY_STOP: Dict[RunEnd, ExceptionEntry] = {
 }
 
 
+class DebugEntry(IntEnum):
+    """Why the core entered Debug state: DBGDSCR.MOE (C11.11.20)."""
+
+    REQUEST = 0
+    BREAKPOINT = 1
+    WATCHPOINT = 2
+    BKPT = 3
+    VECTOR_CATCH = 5
+
+
 class CortexACore:
     """A Cortex-A.
 
@@ -90,13 +102,23 @@ class CortexACore:
         self.sleeping = False
         self.locked_up = False
         self.halting_debug = True
+        # Why it halted last.
+        self.entry = DebugEntry.REQUEST
+        # What the debug registers ask for: no interrupts, a look at every instruction, whether the next one is a
+        # breakpoint, which exceptions and accesses halt it.
+        self.interrupts_disabled = False
+        self.steps = False
+        self.breaks: Callable[[], bool] = lambda: False
+        self.catches: Callable[[ExceptionEntry], bool] = lambda kind: False
+        self.watches: Callable[[bool, int, int], bool] = lambda is_store, address, size: False
+        # Of the instruction that a watchpoint halted it after, as a PC that it reads (DBGWFAR).
+        self.watched_at = 0
         self.on_reset: Sequence[Callable[[], None]] = ()
 
     @property
     def non_secure(self) -> bool:
         """Whether it is in Non-secure state."""
-        engine = self.engine
-        return engine.cpsr & _MODE != _MONITOR and bool(engine.read_system(SCR, True) & _NON_SECURE)
+        return self.engine.non_secure
 
     @property
     def context_id(self) -> int:
@@ -113,10 +135,12 @@ class CortexACore:
         self.engine.write(arm_const.UC_ARM_REG_CPSR, _SUPERVISOR | _A | _I | _F)
         self.engine.pc = 0
 
-    def halt(self) -> None:
+    def halt(self, entry: DebugEntry = DebugEntry.REQUEST) -> None:
         """Enter Debug state."""
         if not self.halted:
+            self.held = False
             self.halted = True
+            self.entry = entry
             self.sleeping = False
             self._listener.debug_entry(self.engine.pc)
 
@@ -136,7 +160,7 @@ class CortexACore:
         done = 0
         while done < limit and not (self.held or self.halted or self.locked_up):
             self._clock.fire()
-            if self._interrupted():
+            if self._interrupted() and not self.interrupts_disabled:
                 self.sleeping = False
                 if not self.engine.cpsr & _I and not self.engine.in_it_block:
                     self._enter(IRQ)
@@ -147,18 +171,28 @@ class CortexACore:
                     return
                 self._clock.advance(due - self._clock.now())
                 continue
+            if self.halting_debug and (self.steps or self.engine.is_at_breakpoint) and self.breaks():
+                self.halt(DebugEntry.BREAKPOINT)
+                continue
             done += self._run_some(limit - done)
 
     def _run_some(self, limit: int) -> int:
         due = self._clock.next_due()
-        run = self.engine.run(limit if due is None else max(1, min(limit, due - self._clock.now())))
+        pc = self.engine.pc
+        if self.halting_debug and (self.steps or self.engine.watch.wanted):
+            run = self.engine.step()
+        else:
+            run = self.engine.run(limit if due is None else max(1, min(limit, due - self._clock.now())))
         if not run.executed and run.stop is RunEnd.LIMIT:
             raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
         if run.executed:
             self._clock.advance(len(run.executed))
             self._listener.executed(run.executed)
         self._react(run)
-        return max(1, len(run.executed))
+        if run.executed and self.halting_debug and any(self.watches(*access) for access in self.engine.watch.found):
+            self.watched_at = (pc & ~1) + (4 if pc & 1 else 8)
+            self.halt(DebugEntry.WATCHPOINT)
+        return len(run.executed) or _FAULT_COST
 
     def _react(self, run: RunResult) -> None:
         if run.stop is RunEnd.WFI:
@@ -167,7 +201,7 @@ class CortexACore:
             self._listener.exception_return()
         elif run.stop is RunEnd.BKPT:
             if self.halting_debug:
-                self.halt()
+                self.halt(DebugEntry.BKPT)
             else:
                 self._enter(PREFETCH_ABORT)
         elif run.stop in _BY_STOP:
@@ -191,3 +225,5 @@ class CortexACore:
         vector = base + kind.vector | bool(thumb)
         engine.pc = vector
         self._listener.exception(kind.traced, reached, vector)
+        if self.halting_debug and self.catches(kind):
+            self.halt(DebugEntry.VECTOR_CATCH)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from gdb_etm.board.bus import PAGE
 from gdb_etm.board.chips import ZYNQ, VendorWord
-from gdb_etm.board.cortex_a_machine import CoreDebug, CortexAMachine
+from gdb_etm.board.cortex_a_debug import CoreDebug
+from gdb_etm.board.cortex_a_machine import CortexAMachine
 from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort
 from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.faults import parse_faults

@@ -9,17 +9,19 @@ an IT block.  What a device wants after it was written to happens at the end of 
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Tuple
 
 from unicorn import arm_const
 from unicorn import unicorn_const as const
 
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.cortex_a_path import CortexABlock, make_block
-from gdb_etm.board.emulator import FOREVER, STUBS, Emulator, emu_start
+from gdb_etm.board.cortex_a_watch import AccessNotes
+from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_start
 from gdb_etm.board.path import BlockPath
 from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.board.stops import RunEnd, RunResult
+from gdb_etm.program.isa import is_wide
 
 CPSR_T = 1 << 5
 
@@ -27,9 +29,16 @@ CPSR_T = 1 << 5
 SystemRegister = Tuple[int, int, int, int]
 
 SCR: SystemRegister = (1, 1, 0, 0)
+_NON_SECURE = 1
+_MODE, _MONITOR = 0x1F, 0x16
 _IT_BITS = 0x0600FC00
 _R0 = arm_const.UC_ARM_REG_R0
 _MSR_CPSR_R0 = bytes.fromhex("00f021e1")
+# Where a debugger's instructions begin on the hidden page, each 8 bytes after the other, and where they end: a count of
+# one does not hold Unicorn after an instruction of an IT block.
+_DEBUG_STUBS = range(STUBS + 0x100, STUBS + STUBS_SIZE, 8)
+_STUB_EXITS = frozenset([STUBS + len(_MSR_CPSR_R0), *(at + 4 for at in _DEBUG_STUBS)])
+_NO_BREAKPOINTS: FrozenSet[int] = frozenset()
 
 
 class CortexAEngine(Emulator):
@@ -43,6 +52,27 @@ class CortexAEngine(Emulator):
         super().__init__(bus, const.UC_MODE_ARM, model, CORTEX_A, {0: _MSR_CPSR_R0})
         self._path: BlockPath[CortexABlock] = BlockPath(bus.code, make_block)
         self._blocks: List[CortexABlock] = []
+        self._breakpoints = self._exits = _NO_BREAKPOINTS
+        self._debug_stubs: Dict[int, int] = {}
+        self.watch = AccessNotes(self._uc)
+        self._uc.ctl_exits_enabled(True)
+        self._uc.ctl_set_exits(sorted(_STUB_EXITS))
+
+    def set_breakpoints(self, addresses: Iterable[int]) -> None:
+        """Stop before the instructions at these addresses."""
+        self._breakpoints = frozenset(addresses)
+        self._set_exits(self._breakpoints)
+
+    def _set_exits(self, addresses: FrozenSet[int]) -> None:
+        if addresses != self._exits:
+            self._exits = addresses
+            self._uc.ctl_set_exits(sorted(addresses | _STUB_EXITS))
+            self._uc.ctl_flush_tb()
+
+    @property
+    def is_at_breakpoint(self) -> bool:
+        """Whether the next instruction is where it stops."""
+        return self.pc & ~1 in self._breakpoints
 
     def read_system(self, register: SystemRegister, secure: bool) -> int:
         """Read a register of the system control coprocessor.
@@ -64,7 +94,7 @@ class CortexAEngine(Emulator):
         self.write_system(SCR, True, scr)
         saved, self._in_stub = self.read(_R0), True
         self.write(_R0, self.cpsr)
-        emu_start(self._uc._uch, STUBS, STUBS + len(_MSR_CPSR_R0), 0, 0)
+        emu_start(self._uc._uch, STUBS, 0, 0, 1)
         self.write(_R0, saved)
         self._in_stub = False
 
@@ -72,6 +102,11 @@ class CortexAEngine(Emulator):
     def cpsr(self) -> int:
         """The program status register."""
         return int(self._uc.reg_read(arm_const.UC_ARM_REG_CPSR))
+
+    @property
+    def non_secure(self) -> bool:
+        """Whether it is in Non-secure state."""
+        return self.cpsr & _MODE != _MONITOR and bool(self.read_system(SCR, True) & _NON_SECURE)
 
     @property
     def pc(self) -> int:
@@ -87,10 +122,54 @@ class CortexAEngine(Emulator):
         """Whether the next instruction is in an IT block."""
         return bool(self.cpsr & _IT_BITS)
 
+    def execute(self, opcode: int) -> RunResult:
+        """Run an A32 instruction that is nowhere in memory.
+
+        The PC and the state stay as they are.
+        """
+        pc, state = self.pc, self.cpsr & (_IT_BITS | CPSR_T)
+        at = self._debug_stubs.get(opcode)
+        if at is None:
+            if len(self._debug_stubs) == len(_DEBUG_STUBS):
+                self._debug_stubs.clear()
+                self._uc.ctl_flush_tb()
+            at = self._debug_stubs[opcode] = _DEBUG_STUBS[len(self._debug_stubs)]
+            self._uc.mem_write(at, opcode.to_bytes(4, "little"))
+        self._uc.reg_write(arm_const.UC_ARM_REG_CPSR, self.cpsr & ~(_IT_BITS | CPSR_T))
+        self._clear()
+        self._blocks.clear()
+        self._in_stub = True
+        error = self._start(at, 0xFFFFFFFF, 1)
+        self._in_stub = False
+        found = self._outcome([], error)
+        self.registers.clear()
+        self._uc.reg_write(arm_const.UC_ARM_REG_CPSR, self.cpsr & ~(_IT_BITS | CPSR_T) | state)
+        self.pc = pc
+        # It may have been a store.
+        self._stale = True
+        return found
+
+    def step(self) -> RunResult:
+        """Run one instruction, also one of an IT block whose condition fails."""
+        pc, cpsr = self.pc, self.cpsr
+        code = int.from_bytes(self._bus.code(pc & ~1, 2), "little")
+        following = (pc & ~1) + (4 if not pc & 1 or is_wide(code) else 2)
+        is_it = bool(pc & 1) and code & 0xFF00 == 0xBF00 and bool(code & 0xF)
+        # Unicorn does not count those whose condition fails.
+        self._set_exits(frozenset((following,)) if is_it or self.in_it_block else _NO_BREAKPOINTS)
+        found = self._go(1)
+        self._set_exits(self._breakpoints)
+        if cpsr & _IT_BITS and found.executed and self.pc & ~1 == following:
+            # A hook on accesses leaves the IT state behind.
+            self._uc.reg_write(arm_const.UC_ARM_REG_CPSR, self.cpsr & ~_IT_BITS | _advanced(cpsr) & _IT_BITS)
+        return found
+
     def run(self, limit: int) -> RunResult:
         """Run one to `limit` instructions, IT blocks whole, until something happens."""
         if self.in_it_block:
             return self._go(1)
+        if self.is_at_breakpoint:
+            return self.step()
         self._left = limit
         found = self._go(0)
         if found.executed or found.stop is not RunEnd.LIMIT or not self._held:
@@ -116,7 +195,8 @@ class CortexAEngine(Emulator):
         self._stopping = count > 0
         if count:
             self._left = FOREVER
-        if self.registers.begin() or self._stale:
+        self.watch.found.clear()
+        if True in (self.registers.begin(), self.watch.begin()) or self._stale:
             self._forget()
 
     def _outcome(self, executed: List[int], error: int) -> RunResult:
@@ -156,3 +236,10 @@ class CortexAEngine(Emulator):
             uc.emu_stop()
         else:
             self._blocks.append(block)
+
+
+def _advanced(cpsr: int) -> int:
+    # CPSR with the IT state after an instruction of the block (DDI 0406C, A2.5.2, ITAdvance).
+    state = cpsr >> 25 & 3 | cpsr >> 8 & 0xFC
+    state = 0 if not state & 7 else state & 0xE0 | state << 1 & 0x1F
+    return (state & 3) << 25 | (state & 0xFC) << 8

@@ -7,17 +7,11 @@ from typing import Sequence
 from gdb_etm.board.accesses import NO_ACCESSES
 from gdb_etm.board.cortex_a import CortexACore
 from gdb_etm.board.debug_bus import DebugBus
-from gdb_etm.board.identity import ComponentDevice, identification
 from gdb_etm.board.listeners import CortexAListener
 from gdb_etm.board.mpcore import PrivateRegion
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.board.system import System
-
-_PART_DEBUG = 0xC09
-_DIDR, _DSCR, _DRCR, _PRSR, _AUTHSTATUS = 0x000, 0x088, 0x090, 0x314, 0xFB8
-_HALTED, _RESTARTED, _HALTING_DEBUG = 1 << 0, 1 << 1, 1 << 14
-_HALT, _RESTART = 1 << 0, 1 << 1
 
 
 class CortexAMachine(System[CortexACore, CortexAListener]):
@@ -67,35 +61,3 @@ class CortexAMachine(System[CortexACore, CortexAListener]):
         self._truth.exception_return((), self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception_return()
-
-
-class CoreDebug(ComponentDevice):
-    """Debug registers that halt and resume a Cortex-A9.
-
-    Only those that a script needs for that (DDI 0406, C11; DDI 0388).
-
-    :param base: Their address.
-    :param core: The core.
-    """
-
-    def __init__(self, base: int, core: CortexACore) -> None:
-        # DBGDIDR: six breakpoints, four watchpoints, v7 debug; DBGPRSR: powered; everything is permitted.
-        fixed = {_DIDR: 0x35137030, _PRSR: 1, _AUTHSTATUS: 0xFF, **identification(_PART_DEBUG, devtype=0x15)}
-        super().__init__(base, fixed)
-        self._core = core
-
-    def _read(self, offset: int) -> int:
-        core = self._core
-        if offset != _DSCR:
-            return 0
-        stopped = core.halted or core.held
-        return (_HALTED if stopped else 0) | _RESTARTED | (_HALTING_DEBUG if core.halting_debug else 0)
-
-    def _write(self, offset: int, value: int) -> None:
-        if offset == _DSCR:
-            self._core.halting_debug = bool(value & _HALTING_DEBUG)
-        elif offset == _DRCR and value & _HALT:
-            self._core.halt()
-        elif offset == _DRCR and value & _RESTART:
-            self._core.held = False
-            self._core.resume()

@@ -39,14 +39,17 @@ jtag newtap {name} cpu -irlen {length} -expected-id 0x{idcode:08x}
 dap create {name}.dap -chain-position {name}.cpu
 """
 # The work area is where OpenOCD's own small programs go, as that of "verify_image"; what is there is put back.
+_WORK_AREA = "-work-area-phys 0x20040000 -work-area-size 0x4000 -work-area-backup 1"
 _CORTEX_M = """\
-target create {name}.cpu cortex_m -dap {name}.dap -work-area-phys 0x20040000 -work-area-size 0x4000 -work-area-backup 1
+target create {name}.cpu cortex_m -dap {name}.dap {work}
 cortex_m reset_config sysresetreq
 """
-# OpenOCD would need more of the core's debug registers than the board has; the access ports it reaches without them.
+# The access ports are beside the core, for what its memory does not reach; the last target is the one at hand.
 _CORTEX_A = """\
 target create {name}.apb mem_ap -dap {name}.dap -ap-num 1
 target create {name}.ahb mem_ap -dap {name}.dap -ap-num 0
+target create {name}.cpu cortex_a -dap {name}.dap -ap-num 1 -dbgbase 0x80090000 {work}
+reset_config srst_only
 """
 
 
@@ -124,7 +127,7 @@ def configuration(name: str, listener: Listener) -> str:
     """
     host, port = (listener.where, 0) if not listener.port else ("localhost", listener.port)
     text = _ADAPTER + (_CORTEX_A if name == CORTEX_A else _CORTEX_M)
-    return text.format(name=name, host=host, port=port, length=IR_LENGTH, idcode=IDCODE)
+    return text.format(name=name, host=host, port=port, length=IR_LENGTH, idcode=IDCODE, work=_WORK_AREA)
 
 
 def _serve(connection: socket.socket, pins: BitbangPins) -> None:

@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Sequence
+from typing import Dict, List, Sequence
 
 import pytest
 
-from tests.firmware.build import elf
+from tests.firmware.build import elf, symbol
+from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.openocd import board_with_pins, run_openocd
 
 SORT = elf("sort")
@@ -27,7 +28,7 @@ FINDS = {
 
 def messages(output: str) -> Sequence[str]:
     """Return OpenOCD's errors and warnings."""
-    return [line for line in output.splitlines() if re.match(r"(Error|Warn) ", line)]
+    return [line for line in output.splitlines() if re.match(r"(Error|Warn) ?:", line)]
 
 
 @pytest.mark.parametrize("name", FINDS)
@@ -80,6 +81,54 @@ def test_it_finds_the_access_ports_of_a_cortex_a9(tmp_path: Path) -> None:
         assert part in output, output
     assert "MEMTYPE system memory not present: dedicated debug bus" in output
     assert "End of ROM table" in output and messages(output) == []
+
+
+# T32 code in which an IT block's first instruction fails, then A32 code that it leads to: a loop that loads.
+_T32 = [0x2005, 0x2805, 0xBF14, 0x3001, 0x3002, 0x4A01, 0x1C09, 0x4710, 0x0100, 0x2001]
+_A32 = [0xE2800001, 0xE5910000, 0xE3500000, 0xEAFFFFFB]
+
+
+def test_it_runs_a_cortex_a9(tmp_path: Path) -> None:
+    """By instructions in Debug state, the transfer channel in both modes, breakpoints and watchpoints."""
+    program = elf_a9("sort-a32")
+    with board_with_pins(tmp_path, "a9", "--elf", str(program)) as config:
+        output = run_openocd(
+            config,
+            "halt",
+            # Memory by words, halfwords and bytes; where nothing is; what only reads.
+            "mww 0x20010000 0x11223344; mwh 0x20010004 0x5566; mwb 0x20010006 0x77; echo [mdb 0x20010000 7]",
+            "catch {mdw 0x70000000}; catch {mww 0x00000000 1}",
+            # Its check of what is in memory is a program on the core.
+            "load_image {0} 0x20020000; echo [verify_image {0} 0x20020000]; echo [verify_image {0}]".format(program),
+            # Registers of other modes, and of the system control coprocessor.
+            "reg sp_irq 0x1234; reg lr_fiq 0x5678; reg r12 0x9abc; echo [reg sp_irq]; echo [reg lr_fiq]; echo [reg r12]",
+            "echo midr-[format %08x [arm mrc 15 0 0 0 0]]; arm mcr 15 0 13 0 1 0x77; echo id-[arm mrc 15 0 13 0 1]",
+            *("mwh 0x%x 0x%x" % (0x20000100 + 2 * n, half) for n, half in enumerate(_T32)),
+            *("mww 0x%x 0x%x" % (0x20010100 + 4 * n, word) for n, word in enumerate(_A32)),
+            # Steps in Thumb state, and to Arm state by BX.
+            "arm core_state thumb; reg cpsr 0x1f3; reg pc 0x20000100; reg r1 0x20010200",
+            *["step; echo [reg pc]; echo [reg r0]"] * 8,
+            "bp 0x2001010c 4 hw; resume; wait_halt 2000; echo [reg pc]; rbp 0x2001010c",
+            "bp 0x20010108 4; resume; wait_halt 2000; echo [reg pc]; rbp 0x20010108; echo [mdw 0x20010108]",
+            "wp 0x20010200 4 r; resume; wait_halt 2000; rwp 0x20010200; echo [reg pc]; mww 0x20010200 0x4321",
+            *["step"] * 4,
+            "echo [reg r0]; echo [reg lr_fiq]; resume; sleep 20; halt",
+            "reset halt; bp 0x%x 4 hw; reset run; wait_halt 2000; echo [reg pc]" % symbol(program, "run"),
+        )
+    assert "a9.cpu: hardware has 6 breakpoints, 4 watchpoints" in output
+    assert "0x20010000: 44 33 22 11 66 55 77" in output
+    aborts = ["data abort at 0x70000000, dfsr = 0x00000008", "data abort at 0x00000000, dfsr = 0x00000808"]
+    assert [line.partition(": ")[2] for line in messages(output) if "Error" in line] == aborts
+    assert len(re.findall(r"^verified \d+ bytes", output, re.M)) == 2, output
+    assert "midr-410fc090" in output and "id-119" in output
+    found: Dict[str, List[int]] = {}
+    for name, value in re.findall(r"^(\w+) \(/32\): (0x[0-9a-f]+)$", output, re.M):
+        found.setdefault(name, []).append(int(value, 16))
+    assert found["r12"] == [0x9ABC] and found["lr_fiq"] == [0x5678, 0x5678] and found["sp_irq"] == [0x1234]
+    places = [0x20000102 + 2 * n for n in range(7)] + [0x20010100, 0x2001010C, 0x20010108, 0x20010108]
+    assert found["pc"] == places + [symbol(program, "run")], output
+    assert found["r0"] == [5, 5, 5, 5, 7, 7, 7, 7, 0x4321]
+    assert "halted due to watchpoint" in output or "ARM state due to watchpoint" in output
 
 
 @pytest.mark.parametrize("phase", [0, 2, 3])
