@@ -38,6 +38,8 @@ class TracePath(NamedTuple):
     scs: Optional[Component] = None
     # The Data Watchpoint and Trace unit of the same.
     dwt: Optional[Component] = None
+    # The debug registers of the source's processor, if that is an A or R profile one.
+    debug: Optional[Component] = None
 
 
 class CoreLocation(NamedTuple):
@@ -84,6 +86,7 @@ def find_path(
         sink,
         _beside(components, source, ComponentKind.SCS),
         _beside(components, source, ComponentKind.DWT),
+        _core_debug(components, source),
     )
 
 
@@ -114,6 +117,20 @@ def _beside(components: Sequence[Component], source: Component, kind: ComponentK
         (component for component in components if component.kind is kind and component.port.name == source.port.name),
         None,
     )
+
+
+def _core_debug(components: Sequence[Component], source: Component) -> Optional[Component]:
+    """Find the debug registers of the source's processor.
+
+    By affinity, which Armv7 cores have none of; else by order, where there are as many as trace units.
+    """
+    near = [one for one in components if one.port.name == source.port.name and one.table == source.table]
+    cores = [one for one in near if one.kind is ComponentKind.CPU_DEBUG]
+    units = [one for one in near if one.kind in TRACE_UNITS]
+    same = [one for one in cores if source.affinity and one.affinity == source.affinity]
+    if len(same) == 1:
+        return same[0]
+    return cores[units.index(source)] if source in units and len(cores) == len(units) else None
 
 
 def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[int]) -> Component:

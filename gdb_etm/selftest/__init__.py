@@ -3,8 +3,9 @@
 What should come out is known without the decoder: from the listing of the program, from the core's single steps, and
 from what the program leaves in memory.  Each step switches on one thing of the trace unit that must then show.
 
-- ``program.s``, ``program.py``: the program: source, bytes, path, and what it leaves behind.
-- ``core.py``: a halted Cortex-M: saved, stepped, run, put back.
+- ``program.s``, ``program_a.s``, ``program.py``: the program: sources, bytes, path, and what it leaves behind.
+- ``tested.py``: what is needed of a core; ``core.py``: a halted Cortex-M: saved, stepped, run, put back;
+  ``core_a.py``: the same of an Armv7-A or Armv7-R.
 - ``rig.py``: the program in RAM, run under trace.
 - ``compare.py``: a history against the path; ``findings.py``: what a step finds.
 - ``basic.py``, ``features.py``, ``resources.py``, ``buffers.py``: the steps.

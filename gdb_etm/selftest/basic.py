@@ -21,7 +21,6 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.unit import TraceUnit
 from gdb_etm.views.text import plural
 
-_NMI = 2
 # Steps of the core after which a program that has not ended never will.
 _MOST_STEPS = 200
 # Written to registers and memory, so that each bit is once 0 and once 1 beside one that differs.
@@ -71,10 +70,9 @@ def unit_registers(rig: Rig) -> str:
             address = place.address + register.offset
             _try_patterns(rig, register.name, address, 0xFFFFFFFC, port.read32(address))
     rig.program(TraceOptions())
-    return "%s and %s of the DWT keep four patterns; the plan's read back as written" % (
-        plural(len(rows), "register"),
-        plural(len(free), "comparator"),
-    )
+    of_dwt = "" if place is None else " and %s of the DWT" % plural(len(free), "comparator")
+    words = "%s%s keep four patterns; the plan's read back as written"
+    return words % (plural(len(rows), "register"), of_dwt)
 
 
 def dwt_comparators(rig: Rig) -> DwtComparators:
@@ -243,31 +241,29 @@ def _check_short(rig: Rig, run: TracedRun) -> None:
 
 
 def exception(rig: Rig) -> str:
-    """Trace an NMI, which no masking holds back."""
-    if rig.core.has_security:
-        raise StepSkipped("an NMI may be taken in the other Security state (ID_PFR1.SECURITY)")
-    if rig.core.exception or not rig.core.is_privileged:
-        raise StepSkipped("an NMI cannot be made from the core's mode (xPSR exception %d)" % rig.core.exception)
+    """Trace an exception that no masking holds back."""
+    rig.core.check_exception()
     run = rig.interrupted(plain(rig))
     found = run.executed
     check_gaps(found)
     before, handler = rig.layout.interruption()
-    taken = [number for number, one in found.exceptions if one.vector == _NMI]
+    name = rig.core.exception_name
+    taken = [number for number, one in found.exceptions if one.name == name]
     if len(taken) != 1:
         raise StepFailure(
-            "the NMI's exception is %d times in the trace of %s" % (len(taken), _listed(found.addresses, rig))
+            "the %s is %d times in the trace of %s" % (name, len(taken), _listed(found.addresses, rig))
         )
     at = taken[0]
     wanted = before[:at] + handler + before[at:]
     check = found.addresses[: len(wanted)]
     if check != wanted:
-        raise StepFailure("the trace of an NMI says %s" % _listed(found.addresses, rig))
+        raise StepFailure("the trace of an %s says %s" % (name, _listed(found.addresses, rig)))
     if not any(isinstance(event, ExceptionReturn) for event in run.decoded().events) and rig.trace.unit.protocol in (
         "etmv4",
         "mtb",
     ):
-        raise StepFailure("there is no return from the NMI in the trace")
-    return "NMI after instruction %d, its handler, and the return" % at
+        raise StepFailure("there is no return from the %s in the trace" % name)
+    return "%s after instruction %d, its handler, and the return" % (name, at)
 
 
 def _listed(addresses: List[int], rig: Rig) -> str:

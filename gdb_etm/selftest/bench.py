@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, List, Optional
 
-from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.mtb import MtbBuffer
 from gdb_etm.coresight.sink import BufferPlace
 from gdb_etm.errors import CaptureError
-from gdb_etm.selftest.core import PC, HaltedCore, is_memory
+from gdb_etm.selftest.core import is_memory
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
-from gdb_etm.selftest.program import ALIGNMENT, BASELINE, MAINLINE, SIZE, Layout
+from gdb_etm.selftest.program import ALIGNMENT, Layout
 from gdb_etm.selftest.rig import Rig
 from gdb_etm.selftest.steps import MOST_RUNS, findings
+from gdb_etm.selftest.tested import TestedCore
 from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.session import TraceSession
 
-# Memory that holds code, by the default memory map (DDI 0403E, B3.1); its peripherals and devices do not.
-_CODE = ((0x00000000, 0x40000000), (0x60000000, 0xA0000000))
-# Where the memory map has RAM, whatever the chip.
+# Where the memory map of a Cortex-M has RAM, whatever the chip.
 _SRAM = 0x20000000
-# What the PC reads in lockup, in Armv8-M and Armv7-M.
-_LOCKUP = (0xEFFFFFFE, 0xFFFFFFFE)
-_STACK_POINTERS = (17, 18)
 # Sizes of a Micro Trace Buffer, the best first.
 _BUFFERS = (4096, 2048, 1024)
 _TYPE_RAM = 'type "etm selftest --ram ADDRESS" with the address of RAM that holds code'
@@ -31,15 +26,15 @@ _TYPE_RAM = 'type "etm selftest --ram ADDRESS" with the address of RAM that hold
 class SelfTestBench:
     """The target of a self test, put back in the end.
 
-    :param port: The core's memory.
+    :param core: The core.
     :param trace: Unit and buffer, which are ours and do not trace.
     """
 
-    def __init__(self, port: AccessPort, trace: TraceSession) -> None:
-        self._port = port
+    def __init__(self, core: TestedCore, trace: TraceSession) -> None:
+        self._port = core.port
         self._trace = trace
-        self._core = HaltedCore(port)
-        self._program = MAINLINE if self._core.is_mainline else BASELINE
+        self._core = core
+        self._size = Layout(0, core.program).size
         self._base = _SRAM
         self._buffer: Optional[BufferPlace] = None
 
@@ -53,20 +48,12 @@ class SelfTestBench:
         if not self._core.is_halted:
             raise CaptureError("the core runs; halt it first (Ctrl-C)")
         try:
-            self._check_state()
+            self._core.check_state()
             self._base = self._place(places)
             if isinstance(self._trace.sink, MtbBuffer):
                 self._buffer = self._trace_place()
         finally:
             self._core.put_word_back()
-
-    def _check_state(self) -> None:
-        pc = self._core.read(PC)
-        # A chip with blank flash shows the same PC after a reset, but runs no handler.
-        if pc & ~1 in _LOCKUP and self._core.exception:
-            raise CaptureError(
-                'the core is in lockup (PC 0x%08x), which cannot be put back: "monitor reset halt" first' % pc
-            )
 
     def findings(self, most: int = MOST_RUNS) -> Iterator[StepFinding]:
         """Make all steps, put everything back, and say so; :meth:`check` comes first.
@@ -75,27 +62,28 @@ class SelfTestBench:
         :raises AccessError: The connection is lost.
         """
         core, base = self._core, self._base
-        state = core.save()
-        memory = self._port.read_block(base, SIZE // 4)
+        registers = core.save()
+        memory = self._port.read_block(base, self._size // 4)
         by_hand, self._trace.by_hand = self._trace.by_hand, ByHand()
         try:
-            core.prepare(state)
-            yield from findings(Rig(self._trace, core, Layout(base, self._program), self._buffer), most)
+            core.prepare()
+            yield from findings(Rig(self._trace, core, Layout(base, core.program), self._buffer), most)
         finally:
             self._trace.by_hand = by_hand
-            wrong = self._put_back(base, memory) + core.restore(state)
-            core.forget_code()
-        yield _restored(wrong, len(state.registers))
+            wrong = self._put_back(base, memory)
+            core.forget_code(base, self._size)
+            wrong += core.restore()
+        yield _restored(wrong, self._size, registers)
 
     def _place(self, places: Iterable[int]) -> int:
         # The first place that is RAM; of a stack what is below it, which nobody uses.
         given = [-(-place // ALIGNMENT) * ALIGNMENT for place in places]
-        stacks = [(self._core.read(number) - SIZE) // ALIGNMENT * ALIGNMENT for number in _STACK_POINTERS]
+        stacks = [(stack - self._size) // ALIGNMENT * ALIGNMENT for stack in self._core.stack_pointers()]
         tried = []
-        for base in given or [*stacks, _SRAM]:
-            if not any(first <= base and base + SIZE <= end for first, end in _CODE):
-                tried.append("0x%08x holds no code" % base)
-            elif is_memory(self._port, base, SIZE // 4):
+        for base in given or [*stacks, *([] if self._core.program.is_a_profile else [_SRAM])]:
+            if not self._core.is_code(base, base + self._size):
+                tried.append("0x%08x holds no code" % (base & 0xFFFFFFFF))
+            elif is_memory(self._port, base, self._size // 4):
                 return base
             else:
                 tried.append("0x%08x is no RAM" % base)
@@ -105,7 +93,7 @@ class SelfTestBench:
         # For a Micro Trace Buffer: next to the program, below it first; what is there is put back by its driver.
         tried = []
         for size in _BUFFERS:
-            for address in ((self._base // size - 1) * size, -(-(self._base + SIZE) // size) * size):
+            for address in ((self._base // size - 1) * size, -(-(self._base + self._size) // size) * size):
                 if address >= 0 and is_memory(self._port, address, size // 4):
                     return BufferPlace(address, size, False)
                 tried.append("0x%08x" % address)
@@ -122,13 +110,13 @@ class SelfTestBench:
         ]
 
 
-def _restored(wrong: List[str], registers: int) -> StepFinding:
+def _restored(wrong: List[str], size: int, registers: int) -> StepFinding:
     subject = "put back"
     if wrong:
         more = "; %d more" % (len(wrong) - 1) if len(wrong) > 1 else ""
         return StepFinding(subject, StepOutcome.FAILED, "%s%s: reset the chip" % (wrong[0], more))
     return StepFinding(
-        subject, StepOutcome.OK, "%d bytes of RAM and %d core registers read as before" % (SIZE, registers)
+        subject, StepOutcome.OK, "%d bytes of RAM and %d core registers read as before" % (size, registers)
     )
 
 

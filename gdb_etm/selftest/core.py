@@ -5,6 +5,7 @@ Ref: Armv7-M (DDI 0403E), C1.5 and C1.6; Armv8-M (DDI 0553), D1.2, DHCSR, DCRSR,
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Dict, Iterator, List, NamedTuple
 
 from gdb_etm.access.port import AccessPort
@@ -12,6 +13,8 @@ from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import AccessError, CaptureError
 from gdb_etm.registers import cortex_m
 from gdb_etm.registers.page import Register
+from gdb_etm.selftest.findings import StepSkipped
+from gdb_etm.selftest.program import BASELINE, MAINLINE
 
 # DCRSR.REGSEL.
 SP, LR, PC, XPSR = 13, 14, 15, 16
@@ -30,13 +33,17 @@ _STICKY = (cortex_m.CFSR, cortex_m.HFSR, cortex_m.DFSR)
 # Vector catch: a fault halts the core before its handler runs.
 _CATCH = dict(VC_HARDERR=1, VC_INTERR=1, VC_BUSERR=1, VC_STATERR=1, VC_CHKERR=1, VC_NOCPERR=1, VC_MMERR=1)
 _NO_READY = "the core is not halted, or without power"
+# What the PC reads in lockup, in Armv8-M and Armv7-M.
+_LOCKUP = (0xEFFFFFFE, 0xFFFFFFFE)
+# Memory that holds code, by the default memory map (DDI 0403E, B3.1); its peripherals and devices do not.
+_CODE = ((0x00000000, 0x40000000), (0x60000000, 0xA0000000))
+_STATUS = (("CFSR", cortex_m.CFSR), ("HFSR", cortex_m.HFSR), ("DFSR", cortex_m.DFSR))
 _CALLEE_SAVED = 13
 _FLOATS = 32
 
 
-class BorrowedState(NamedTuple):
-    """What is put back."""
-
+class _Saved(NamedTuple):
+    # What is put back.
     # By REGSEL, in the order of writing.
     registers: Dict[int, int]
     # By address; written in order.
@@ -53,6 +60,8 @@ class HaltedCore:
     :param deadline: How long a run may take.
     """
 
+    exception_name = "NMI"
+
     def __init__(self, port: AccessPort, deadline: Deadline = Deadline()) -> None:
         self.port = port
         self._deadline = deadline
@@ -61,6 +70,8 @@ class HaltedCore:
         identity = self.system(cortex_m.CPUID)
         # Whether it runs all of T32, and not what Armv6-M has of it.
         self.is_mainline = cortex_m.CPUID.get(identity, "ARCHITECTURE") == _MAINLINE
+        self.program = MAINLINE if self.is_mainline else BASELINE
+        self._state = _Saved({}, {}, {}, 0)
         architecture = cortex_m.DDEVARCH.get(self.system(cortex_m.DDEVARCH), "ARCHID")
         self._is_v8m = architecture == cortex_m.ARCHID_V8M
         # Whether there are two Security states.
@@ -78,6 +89,18 @@ class HaltedCore:
     def is_halted(self) -> bool:
         """Whether it is in Debug state."""
         return bool(cortex_m.DHCSR.get(self.system(cortex_m.DHCSR), "S_HALT"))
+
+    def halt(self) -> None:
+        """Halt it.
+
+        :raises CaptureError: It does not halt.
+        """
+        self._control(C_HALT=1)
+        self._deadline.wait(self.port, cortex_m.SCS_BASE, cortex_m.DHCSR, "the core does not halt", S_HALT=1)
+
+    def let_run(self) -> None:
+        """Have it run on, its state put back."""
+        self.set_system(cortex_m.DHCSR, cortex_m.DBGKEY << 16 | cortex_m.DHCSR.encode(C_DEBUGEN=1))
 
     # Core registers.
 
@@ -104,18 +127,33 @@ class HaltedCore:
 
     # State.
 
-    def save(self) -> BorrowedState:
+    def check_state(self) -> None:
+        """See that its state can be put back.
+
+        :raises CaptureError: It cannot.
+        """
+        pc = self.read(PC)
+        # A chip with blank flash shows the same PC after a reset, but runs no handler.
+        if pc & ~1 in _LOCKUP and self.exception:
+            raise CaptureError(
+                'the core is in lockup (PC 0x%08x), which cannot be put back: "monitor reset halt" first' % pc
+            )
+
+    def save(self) -> int:
         """Read all that the self test may change.
 
+        :returns: How many core registers.
         :raises CaptureError: A register does not become ready.
         :raises AccessError: The core does not answer.
         """
         dhcsr = self.system(cortex_m.DHCSR)
         words = {cortex_m.SCS_BASE + each.offset: self.system(each) for each in _RESTORED}
         sticky = {cortex_m.SCS_BASE + each.offset: self.system(each) for each in _STICKY}
-        return BorrowedState({number: self.read(number) for number in self._numbers(dhcsr)}, words, sticky, dhcsr)
+        registers = {number: self.read(number) for number in self._numbers(dhcsr)}
+        self._state = _Saved(registers, words, sticky, dhcsr)
+        return len(registers)
 
-    def prepare(self, state: BorrowedState) -> None:
+    def prepare(self) -> None:
         """Hold interrupts back, catch faults, lift the MPU and stack limits.
 
         :raises AccessError: The core does not answer.
@@ -124,15 +162,16 @@ class HaltedCore:
         self.set_system(cortex_m.DEMCR, self.system(cortex_m.DEMCR) | cortex_m.DEMCR.encode(**_CATCH))
         if self.system(cortex_m.MPU_CTRL):
             self.set_system(cortex_m.MPU_CTRL, 0)
-        for number in self._limits(state.dhcsr):
+        for number in self._limits(self._state.dhcsr):
             self.write(number, 0)
 
-    def restore(self, state: BorrowedState) -> List[str]:
+    def restore(self) -> List[str]:
         """Put everything back, and read it again.
 
         :returns: What is not as it was, one line each.
         :raises AccessError: The core does not answer.
         """
+        state = self._state
         for address, value in state.words.items():
             if self.port.read32(address) != value:
                 self.port.write32(address, value)
@@ -225,7 +264,48 @@ class HaltedCore:
         self._await_halt()
         return self.pc
 
-    def forget_code(self) -> None:
+    def registers(self) -> Dict[str, int]:
+        """Read what a capture says of a halted core: PC and exception number."""
+        return {"pc": self.pc, "xpsr": self.exception}
+
+    def stack_pointers(self) -> List[int]:
+        """Read both stack pointers."""
+        return [self.read(number) for number in (_MSP, _PSP)]
+
+    def is_code(self, address: int, end: int) -> bool:
+        """Whether the memory map has code there."""
+        return any(first <= address and end <= last for first, last in _CODE)
+
+    def why(self) -> str:
+        """Say by the fault status why it halted."""
+        return ", ".join("%s 0x%08x" % (name, self.system(register)) for name, register in _STATUS)
+
+    def check_exception(self) -> None:
+        """See that an NMI is taken by vectors that can be moved.
+
+        :raises StepSkipped: It is not.
+        """
+        if self.has_security:
+            raise StepSkipped("an NMI may be taken in the other Security state (ID_PFR1.SECURITY)")
+        if self.exception or not self.is_privileged:
+            raise StepSkipped("an NMI cannot be made from the core's mode (xPSR exception %d)" % self.exception)
+
+    @contextmanager
+    def vectors_at(self, base: int) -> Iterator[None]:
+        """Have exceptions taken by the vectors at an address.
+
+        :raises StepSkipped: VTOR does not keep it.
+        """
+        before = self.system(cortex_m.VTOR)
+        self.set_system(cortex_m.VTOR, base)
+        try:
+            if self.system(cortex_m.VTOR) != base:
+                raise StepSkipped("the vector table cannot be moved into RAM (VTOR does not keep 0x%08x)" % base)
+            yield
+        finally:
+            self.set_system(cortex_m.VTOR, before)
+
+    def forget_code(self, address: int, size: int) -> None:
         """Have the core fetch code anew that the debugger wrote."""
         if cortex_m.CCR.get(self.system(cortex_m.CCR), "IC"):
             self.set_system(cortex_m.ICIALLU, 0)
@@ -236,8 +316,7 @@ class HaltedCore:
                 self.port, cortex_m.SCS_BASE, cortex_m.DHCSR, "the program did not come to its BKPT", S_HALT=1
             )
         except CaptureError:
-            self._control(C_HALT=1)
-            self._deadline.wait(self.port, cortex_m.SCS_BASE, cortex_m.DHCSR, "the core does not halt", S_HALT=1)
+            self.halt()
             raise
 
     def _control(self, **fields: int) -> None:

@@ -1,7 +1,7 @@
 """The self test's program: bytes, path, and what it leaves behind.
 
-``program.s`` is its source, from which ``arm-none-eabi-as`` makes the bytes, once for each architecture profile.  The
-paths are worked out by hand from the listings, not by what decodes trace.
+``program.s`` and ``program_a.s`` are its sources, from which ``arm-none-eabi-as`` makes the bytes, once for each
+architecture profile.  The paths are worked out by hand from the listings, not by what decodes trace.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class KnownProgram(NamedTuple):
     once: Stretches
     # The outcome of the conditional instructions of IT blocks, by their offsets.
     outcomes: Mapping[int, bool]
+    # Whether its vectors are instructions, as on Armv7-A, and not addresses.
+    is_a_profile: bool = False
 
     @property
     def functions(self) -> Dict[str, Tuple[int, int]]:
@@ -144,14 +146,68 @@ BASELINE = KnownProgram(
     {},
 )
 
+# Armv7-A and Armv7-R: A32, with T32 for IT blocks and what is called most.
+A_PROFILE = KnownProgram(
+    bytes.fromhex(
+        "0040a0e1f0708fe20050a0e30f0000eb130000fa0200a0e3160000eb0000a0e3140000eb220000ebc8109fe5015085e0"
+        "98208fe2012082e232ff2fe1005087e5014054e2044087e5efffff1a7e0520e10510a0e3015085e0011051e2fcffff1a"
+        "1eff2fe100210cbf07356335b84204bf32350921704700bf04108fe2001191e701f08fe0080000001000000018000000"
+        "015085e2020000ea645085e2000000ea035085e2000050e30000000a0d5085e21eff2fe110402de9010000eb030000fa"
+        "1080bde808402de9000000fa0880bde80b35704700f020e35e0000ef00f020e37e0520e1082097e5012082e2082087e5"
+        "0ef0b0e17f0520e1e8030000"
+    ),
+    _labels(
+        "start 0 pass c load 28 store 3c last_store 44 done 4c sum 50 again 54 sum_end 60 choose 64 choose_end 74"
+        " table 78 table_end b0 outer b4 outer_end c0 middle c4 middle_end cc leaf d0 leaf_end d2"
+        " interrupt d4 interrupted e0 handler e4 handler_end f0 trap f4 one_more f8 data fc"
+    ),
+    frozenset((*range(0, 0x64, 4), *range(0x78, 0x84, 4), *range(0x90, 0xD0, 4), *range(0xD4, 0xF8, 4))),
+    (
+        (0x0C, 0x0C),
+        # sum: a loop of five rounds
+        (0x50, 0x5C),
+        (0x54, 0x5C),
+        (0x54, 0x5C),
+        (0x54, 0x5C),
+        (0x54, 0x60),
+        (0x10, 0x10),
+        # choose
+        (0x64, 0x74),
+        # table: its third case
+        (0x14, 0x18),
+        (0x78, 0x80),
+        (0xA0, 0xB0),
+        # table: its first case
+        (0x1C, 0x20),
+        (0x78, 0x80),
+        (0x90, 0x94),
+        (0xA4, 0xA8),
+        (0xB0, 0xB0),
+        # outer, middle, leaf
+        (0x24, 0x24),
+        (0xB4, 0xB8),
+        (0xC4, 0xC8),
+        (0xD0, 0xD2),
+        (0xCC, 0xCC),
+        (0xBC, 0xBC),
+        (0xD0, 0xD2),
+        (0xC0, 0xC0),
+        (0x28, 0x38),
+        (0xD0, 0xD2),
+        (0x3C, 0x48),
+    ),
+    {0x68: True, 0x6A: False, 0x70: False, 0x72: False},
+    True,
+)
+
 # What a pass adds to the checksum: sum 15, choose 7, table 3 + 13 and 1, outer 11 + 11, the literal 1000, leaf 11.
 _CHECKSUM = 1072
 # Loads and stores that are compared, by the instruction's label: whether it stores, the label of the datum, and how
 # many bytes after that it is.
 _TRANSFERS = {"load": (False, "one_more", 0), "store": (True, "data", 0), "last_store": (True, "data", 4)}
 _DATA_BYTES, _STACK_BYTES, _VECTORS = 16, 160, 16
-# Bytes that the program takes.
-SIZE = 4 * _VECTORS + max(len(each.code) for each in (MAINLINE, BASELINE)) + _DATA_BYTES + _STACK_BYTES
+# A vector of an A-profile core, as in "b trap" (DDI 0406C, A8.8.18), and that of SVC.
+_BRANCH, _SVC_VECTOR = 0xEA000000, 8
 # A vector table is aligned so (DDI 0403E, B3.2.5: at least 128 bytes; a Cortex-M0+ has bits 31:8 of VTOR).
 ALIGNMENT = 256
 
@@ -178,7 +234,12 @@ class Layout(NamedTuple):
     @property
     def stack(self) -> int:
         """Address after the stack, which grows down."""
-        return self.base + SIZE
+        return self.base + self.size
+
+    @property
+    def size(self) -> int:
+        """Bytes that the program takes."""
+        return 4 * _VECTORS + -(-len(self.program.code) // 16) * 16 + _DATA_BYTES + _STACK_BYTES
 
     def at(self, label: str) -> int:
         """Give the address of a label."""
@@ -187,12 +248,19 @@ class Layout(NamedTuple):
     def image(self) -> bytes:
         """Give the bytes to put at :attr:`base`."""
         data = self.fixed()
-        return data + bytes(SIZE - len(data))
+        return data + bytes(self.size - len(data))
 
     def fixed(self) -> bytes:
         """Give those of them that the program does not write."""
-        vectors = [self.stack, self.at("trap") | 1, self.at("handler") | 1] + [self.at("trap") | 1] * (_VECTORS - 3)
+        if self.program.is_a_profile:
+            vectors = [self._branch(4 * n, "handler" if 4 * n == _SVC_VECTOR else "trap") for n in range(_VECTORS)]
+        else:
+            vectors = [self.stack, self.at("trap") | 1, self.at("handler") | 1]
+            vectors += [self.at("trap") | 1] * (_VECTORS - 3)
         return struct.pack("<%dI" % _VECTORS, *vectors) + self.program.code
+
+    def _branch(self, offset: int, label: str) -> int:
+        return _BRANCH | (self.at(label) - (self.base + offset + 8)) >> 2 & 0xFFFFFF
 
     def path(self, passes: int = 1) -> List[int]:
         """List the addresses of what runs, without the BKPT."""
@@ -202,7 +270,8 @@ class Layout(NamedTuple):
 
     def interruption(self) -> Tuple[List[int], List[int]]:
         """List what is interrupted, and what its handler runs."""
-        return self._between("interrupt", "interrupted"), self._between("handler", "trap")
+        vector = [self.base + _SVC_VECTOR] if self.program.is_a_profile else []
+        return self._between("interrupt", "interrupted"), vector + self._between("handler", "trap")
 
     def log(self, passes: int) -> Tuple[int, int]:
         """Give the two words of the program's log after so many passes."""

@@ -13,12 +13,11 @@ from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import DecoderCache, SourceStream, build, streams
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.registers import cortex_m
 from gdb_etm.registers.page import Register
 from gdb_etm.selftest.compare import TracedPath, executed
-from gdb_etm.selftest.core import HaltedCore
-from gdb_etm.selftest.findings import StepFailure, StepSkipped
+from gdb_etm.selftest.findings import StepFailure
 from gdb_etm.selftest.program import Layout
+from gdb_etm.selftest.tested import TestedCore
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
@@ -89,7 +88,7 @@ class Rig:
     """
 
     def __init__(
-        self, trace: TraceSession, core: HaltedCore, layout: Layout, buffer: Optional[BufferPlace] = None
+        self, trace: TraceSession, core: TestedCore, layout: Layout, buffer: Optional[BufferPlace] = None
     ) -> None:
         self.trace = trace
         self.core = core
@@ -149,7 +148,7 @@ class Rig:
         # The other way round first, so that each bit is once 0 and once 1.
         self._write([word ^ 0xFFFFFFFF for word in words])
         self._write(words)
-        self.core.forget_code()
+        self.core.forget_code(self.layout.base, self.layout.size)
 
     def _write(self, words: Sequence[int]) -> None:
         for n, word in enumerate(words):
@@ -176,19 +175,11 @@ class Rig:
 
     def interrupted(self, options: TraceOptions) -> TracedRun:
         """Trace the part of the program that an exception interrupts."""
-        before = self.core.system(cortex_m.VTOR)
-        self.core.set_system(cortex_m.VTOR, self.layout.base)
-        try:
-            if self.core.system(cortex_m.VTOR) != self.layout.base:
-                raise StepSkipped(
-                    "the vector table cannot be moved into RAM (VTOR does not keep 0x%08x)" % self.layout.base
-                )
+        with self.core.vectors_at(self.layout.base):
             plan = self.program(options)
             self.trace.resume()
             self._go("interrupt", "interrupted", 0)
             return self._drained(options, plan, 0)
-        finally:
-            self.core.set_system(cortex_m.VTOR, before)
 
     def execute(self, passes: int) -> None:
         """Run the program to its end, and compare its log.
@@ -236,9 +227,7 @@ class Rig:
 
     def stopped_at(self, pc: int) -> str:
         """Say why the program did not come to its end."""
-        status = {name: self.core.system(register) for name, register in _STATUS}
-        quoted = ", ".join("%s 0x%08x" % pair for pair in status.items())
-        return "the core halted at %s and not at its BKPT (%s)" % (self.layout.name(pc), quoted)
+        return "the core halted at %s and not at its BKPT (%s)" % (self.layout.name(pc), self.core.why())
 
     def _drained(self, options: TraceOptions, plan: Plan, passes: int) -> TracedRun:
         self.runs += 1
@@ -249,8 +238,7 @@ class Rig:
             # Such as that the unit lost its power meanwhile.
             raise StepFailure(capture.notes[0])
         # A Micro Trace Buffer holds neither where it began nor where it ended.
-        halted, begin = {"pc": self.core.pc, "xpsr": self.core.exception}, Beginning(self._begun)
-        core = self.trace.core._replace(registers=halted, begin=begin)
+        core = self.trace.core._replace(registers=self.core.registers(), begin=Beginning(self._begun))
         sources = tuple(source._replace(images=(self._image,), core=core) for source in capture.sources)
         capture = capture._replace(sources=sources)
         try:
@@ -261,5 +249,3 @@ class Rig:
         history = next(iter(histories.values()), None)
         return TracedRun(options, plan, passes, status, capture, found[0] if found else None, history)
 
-
-_STATUS = (("CFSR", cortex_m.CFSR), ("HFSR", cortex_m.HFSR), ("DFSR", cortex_m.DFSR))

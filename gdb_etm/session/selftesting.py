@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Iterator, List, Optional
 
 from gdb_etm.errors import CommandError, EtmError
@@ -11,6 +11,8 @@ from gdb_etm.selftest.findings import StepFinding, StepOutcome
 from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
+    from gdb_etm.selftest.bench import SelfTestBench
+    from gdb_etm.selftest.tested import TestedCore
     from gdb_etm.session.connection import TargetConnection
     from gdb_etm.traceunit.doctor.findings import DoctorFinding
     from gdb_etm.traceunit.options import TraceOptions
@@ -34,13 +36,27 @@ def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepF
     connection = session.connected()
     _check(session, connection)
     trace = connection.trace
-    if trace is None or trace.path.scs is None:
-        yield StepFinding("trace hardware", StepOutcome.FAILED, str(connection.failure or "no core is beside it"))
+    if trace is None:
+        yield StepFinding("trace hardware", StepOutcome.FAILED, str(connection.failure or "there is none"))
+        return
+    core = _core_beside(trace)
+    if core is None:
+        yield StepFinding("trace hardware", StepOutcome.FAILED, "no core is beside it")
         return
     if connection.is_tracing and session.is_undrained:
         session.drain()
+    with _halted(core, connection):
+        yield from _test(session, connection, trace, SelfTestBench(core, trace), ram)
+
+
+def _test(
+    session: DebugSession,
+    connection: TargetConnection,
+    trace: TraceSession,
+    bench: SelfTestBench,
+    ram: Optional[int],
+) -> Iterator[StepFinding]:
     options, was_tracing = trace.options, connection.is_tracing
-    bench = SelfTestBench(trace.path.scs.port, trace)
     bench.check(() if ram is None else (ram,))
     if was_tracing:
         connection.halt_trace()
@@ -55,6 +71,33 @@ def selftest(session: DebugSession, ram: Optional[int] = None) -> Iterator[StepF
         _give_back(session, connection, trace, options if was_tracing else None)
     except EtmError as error:
         yield StepFinding("trace hardware", StepOutcome.FAILED, "taken anew: %s" % error)
+
+
+def _core_beside(trace: TraceSession) -> Optional[TestedCore]:
+    path = trace.path
+    if path.scs is not None:
+        from gdb_etm.selftest.core import HaltedCore
+
+        return HaltedCore(path.scs.port)
+    if path.debug is not None:
+        from gdb_etm.coresight.core_debug import CoreDebugDriver
+        from gdb_etm.selftest.core_a import HaltedCoreA
+
+        return HaltedCoreA(CoreDebugDriver(path.debug.port, path.debug.address))
+    return None
+
+
+@contextmanager
+def _halted(core: TestedCore, connection: TargetConnection) -> Iterator[None]:
+    # A core that no debugger has is halted for the self test, and runs on afterwards.
+    runs = not connection.has_core and not core.is_halted
+    if runs:
+        core.halt()
+    try:
+        yield
+    finally:
+        if runs:
+            core.let_run()
 
 
 def _give_back(
@@ -103,10 +146,16 @@ def _check(session: DebugSession, connection: TargetConnection) -> None:
         raise CommandError("the target runs; halt it first (Ctrl-C)")
     if connection.in_the_past:
         raise CommandError('GDB looks at the past; "continue" to the live end first')
-    if not connection.has_core:
+    if connection.has_core:
+        return
+    trace = connection.trace
+    if trace is not None and is_m_profile(trace.core):
         raise CommandError(
             "the self test runs a program of its own, and this connection does not reach the core (--dap-only):"
-            ' on a Cortex-M connect without that; elsewhere "etm doctor" reads the registers'
+            " connect without that"
         )
-    if connection.trace is not None and not is_m_profile(connection.trace.core):
-        raise CommandError("the self test's program is for a Cortex-M; this is a %s" % connection.trace.core.type)
+    if session.debugger.connection() is not None:
+        raise CommandError(
+            "the self test runs a program of its own, and another server has the core: end that, and connect by"
+            ' "etm connect --dap-only" or "gdb-etm selftest --dap-only"'
+        )

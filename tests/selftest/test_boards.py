@@ -106,8 +106,8 @@ def test_running_core() -> None:
     with board_at_hand("m33") as hand:
         # A branch to itself, so that it runs for ever.
         hand.port.write32(0x20000000, 0xE7FEE7FE)
-        bench = SelfTestBench(hand.port, hand.session.connected().session())
-        bench._core.enter(0x20000000, 0x20001000)
+        bench = SelfTestBench(hand.core(), hand.session.connected().session())
+        hand.core().enter(0x20000000, 0x20001000)
         hand.port.write32(0xE000EDF0, 0xA05F0001)
         with pytest.raises(CaptureError, match="the core runs; halt it first"):
             bench.check()
@@ -117,7 +117,7 @@ def test_running_core() -> None:
 def test_limit() -> None:
     """After so many runs no other step begins."""
     with board_at_hand("m33") as hand:
-        bench = SelfTestBench(hand.port, hand.session.connected().session())
+        bench = SelfTestBench(hand.core(), hand.session.connected().session())
         bench.check()
         found = list(bench.findings(3))
     assert [one.outcome for one in found[-2:]] == [StepOutcome.SKIPPED, StepOutcome.OK]
