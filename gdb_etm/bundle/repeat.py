@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from typing import Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.access.playback import Playback
 from gdb_etm.access.recording import DEBUG_PORT, PortAccess, RecordedStep
@@ -25,8 +25,9 @@ from gdb_etm.session.doctor import HISTORY, Doctor
 from gdb_etm.session.session import DebugSession
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.traceunit.doctor.findings import Mend
+from gdb_etm.views.schema import document
 from gdb_etm.views.text import plural
-from gdb_etm.views.verdict import verdict_lines
+from gdb_etm.views.verdict import verdict_lines, verdict_objects
 
 _NUMBER = re.compile(r"capture (\d{1,4})\Z")
 # What stands in the record for a text that is nobody's business.
@@ -55,6 +56,16 @@ class RecordedConnection(TargetConnection):
         value = self._playback.take(PortAccess(DEBUG_PORT, 0, 0, None))
         assert isinstance(value, int)
         return value
+
+
+class RepeatedStep(NamedTuple):
+    """A step that was repeated."""
+
+    name: str
+    # Accesses to the hardware that are recorded of it.
+    accesses: int
+    # What came of it.
+    text: str
 
 
 class Repetition:
@@ -94,20 +105,26 @@ class Repetition:
         versions = ", ".join("%s %s" % pair for pair in self.bundle.origin.versions.items())
         yield "%s through %s; %s" % (self.connection.name, self.connection.title, plain(versions))
         yield from ("note: " + note for note in self.bundle.notes)
+        for step in self.steps():
+            yield "%-8s %s: %s" % (step.name, plural(step.accesses, "access", "accesses"), step.text)
+        yield from verdict_lines(self.findings)
+        yield from self.playback.divergences
+        yield from self.differences
+        if not self.differences:
+            yield "The same as recorded%s." % (", but for the accesses above" if self.playback.divergences else "")
+
+    def steps(self) -> Iterator[RepeatedStep]:
+        """Repeat it, until something comes out otherwise."""
         doctors = [step for step in self.bundle.steps if step.name == "doctor"]
         for number, step in enumerate(self.bundle.steps, 1):
             action = self._actions.get(step.name)
             if action is None or step.is_cut or (step.name == "doctor" and step is not doctors[-1]):
                 self.playback.pass_over(step)
                 continue
-            yield "%-8s %s" % (step.name, self._repeat(step, "step %d (%s)" % (number, step.name), action))
+            text = self._repeat(step, "step %d (%s)" % (number, step.name), action)
+            yield RepeatedStep(step.name, len(step.accesses), text)
             if self.differences:
-                break
-        yield from verdict_lines(self.findings)
-        yield from self.playback.divergences
-        yield from self.differences
-        if not self.differences:
-            yield "The same as recorded%s." % (", but for the accesses above" if self.playback.divergences else "")
+                return
 
     def _repeat(self, step: RecordedStep, title: str, action: Callable[[RecordedStep], Optional[str]]) -> str:
         self.playback.enter(title, step)
@@ -121,7 +138,7 @@ class Repetition:
             recorded = "it went well" if step.error is None else plain(step.error)
             self.differences.append("%s: %s; recorded: %s" % (title, error or "it goes well", recorded))
         self.playback.leave()
-        return "%s: %s" % (plural(len(step.accesses), "access", "accesses"), words if error is None else error)
+        return words if error is None else error
 
     def _connect(self, step: RecordedStep) -> str:
         self.connection.find(*step.asked)
@@ -212,6 +229,22 @@ class Repetition:
     def _files(self, name: str) -> Dict[str, bytes]:
         match = _NUMBER.match(name)
         return {} if match is None else dict(self.bundle.snapshots.get(int(match.group(1)), {}))
+
+
+def repeated_object(repetition: Repetition) -> Dict[str, Any]:
+    """Repeat a bundle, and make its object; a row is a step."""
+    rows = [step._asdict() for step in repetition.steps()]
+    origin = repetition.bundle.origin
+    fields = {
+        "target": repetition.connection.name,
+        "versions": {name: plain(version) for name, version in origin.versions.items()},
+        "notes": list(repetition.bundle.notes),
+        "same": not repetition.differences,
+        "differences": list(repetition.differences),
+        "other_accesses": list(repetition.playback.divergences),
+        "doctor": verdict_objects(repetition.findings),
+    }
+    return document("replay-bundle", {**fields, "rows": rows})
 
 
 def _count(kept: KeptCapture) -> str:

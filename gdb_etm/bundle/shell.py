@@ -7,6 +7,7 @@ import sys
 from typing import Sequence
 
 from gdb_etm.errors import EtmError
+from gdb_etm.views.schema import add_format, document_lines
 
 
 def main(argv: Sequence[str]) -> int:
@@ -19,14 +20,16 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="gdb-etm replay-bundle", description=about)
     parser.add_argument("bundle", metavar="FILE", help="the bundle")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
+    add_format(parser)
     arguments = parser.parse_args(argv)
 
     from gdb_etm.bundle.archive import read_bundle
-    from gdb_etm.bundle.repeat import Repetition
+    from gdb_etm.bundle.repeat import Repetition, repeated_object
 
     try:
         repetition = Repetition(read_bundle(arguments.bundle), arguments.elf)
-        for line in repetition.lines():
+        is_text = arguments.format == "text"
+        for line in repetition.lines() if is_text else document_lines(repeated_object(repetition), arguments.format):
             print(line, flush=True)
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)

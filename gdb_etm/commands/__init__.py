@@ -8,7 +8,7 @@
   ``threads.py``, ``packets.py``, ``frames.py``, ``moves.py``, ``replay.py``, ``values.py``, ``why.py``, ``fault.py``,
   ``filter.py``, ``on.py``, ``counter.py``, ``registers.py``, ``budget.py``, ``doctor.py``, ``settings.py``,
   ``writes.py``, ``origin.py``, ``race.py``, ``selftest.py``; ``value_objects.py``,
-  ``listing_objects.py``: what these say as JSON.
+  ``listing_objects.py``, ``written_objects.py``: what these say as JSON.
 - ``selftest_shell.py``: ``gdb-etm selftest``, which connects as well.
 - ``anonymise.py`` and, in the shell, ``anonymise_shell.py``; ``blackbox_shell.py``: the C files that firmware links.
 - ``coverage.py``, ``profile.py``, ``timeline.py``, which the shell has for many snapshots: ``merged.py``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable
+from typing import Iterable, List, NamedTuple, Tuple
 
 from gdb_etm.commands.captures import FORCE
 from gdb_etm.commands.declare import Command, Values
@@ -18,6 +18,24 @@ RAM = flag("--ram", "also RAM and registers, from which values of the past are r
 
 def run_anonymise(session: DebugSession, values: Values) -> Iterable[str]:
     """List what is in it, and write it."""
+    found = passed_on(session, values)
+    yield from ("%-9s  %s" % one for one in found.contents)
+    yield "written in %s: %s" % (values.get(OUTPUT), ", ".join(os.path.basename(name) for name in found.written))
+
+
+class PassedOn(NamedTuple):
+    """A snapshot that may be passed on."""
+
+    # What is in it: a word or two, and how much of that.
+    contents: List[Tuple[str, str]]
+    written: List[str]
+
+
+def passed_on(session: DebugSession, values: Values) -> PassedOn:
+    """Write what the history needs, and say what that is.
+
+    :raises CommandError: It cannot be written.
+    """
     from gdb_etm.snapshot.writer import write_snapshot
 
     path = values.get(OUTPUT)
@@ -25,9 +43,7 @@ def run_anonymise(session: DebugSession, values: Values) -> Iterable[str]:
     if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
         raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
     found = anonymised(session, session.look(), values.get(RAM) is not None)
-    yield from found.contents
-    written = write_snapshot(found.capture, path, replace=values.get(FORCE) is not None)
-    yield "written in %s: %s" % (path, ", ".join(os.path.basename(name) for name in written))
+    return PassedOn(found.contents, list(write_snapshot(found.capture, path, replace=values.get(FORCE) is not None)))
 
 
 ANONYMISE = Command(

@@ -11,12 +11,14 @@ from typing import Sequence
 
 from gdb_etm.commands.anonymise import ANONYMISE, run_anonymise
 from gdb_etm.commands.parse import parse
+from gdb_etm.commands.written_objects import anonymise_object
 from gdb_etm.errors import CommandError, harmless
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.saved import read_captures
 from gdb_etm.session.session import DebugSession
+from gdb_etm.views.schema import add_format, document_lines
 
 
 def main(words: Sequence[str]) -> int:
@@ -32,6 +34,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the new snapshot's folder")
     parser.add_argument("-f", "--force", action="store_true", help="replace a snapshot that is in the folder")
     parser.add_argument("--ram", action="store_true", help="also RAM and registers")
+    add_format(parser)
     arguments = parser.parse_args(words)
     files = named_files(arguments.elf)
     captures = read_captures(arguments.snapshot, files, arguments.buffer)
@@ -41,6 +44,11 @@ def main(words: Sequence[str]) -> int:
     session = DebugSession(OfflineDebugger(files), Meter(TerminalLine(sys.stderr)))
     session.add(captures[0], "loaded from " + arguments.snapshot, is_live=False)
     typed = [arguments.output, *["-f"] * arguments.force, *["--ram"] * arguments.ram]
-    for line in run_anonymise(session, parse(ANONYMISE, typed)):
+    values = parse(ANONYMISE, typed)
+    if arguments.format == "text":
+        lines = run_anonymise(session, values)
+    else:
+        lines = document_lines(anonymise_object(session, values), arguments.format)
+    for line in lines:
         print(harmless(line), flush=True)
     return 0

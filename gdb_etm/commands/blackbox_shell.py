@@ -8,6 +8,7 @@ from typing import Sequence
 
 from gdb_etm.errors import CommandError
 from gdb_etm.files import read_regular
+from gdb_etm.views.schema import add_format, document, document_lines
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "firmware")
 _FILES = ("etm_blackbox.h", "etm_blackbox.c")
@@ -24,9 +25,11 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="gdb-etm blackbox", description=about)
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where to; it is made if needed")
     parser.add_argument("-f", "--force", action="store_true", help="replace files that are there")
+    add_format(parser)
     arguments = parser.parse_args(words)
-    for path in _written(arguments.output, arguments.force):
-        print(path)
+    paths = _written(arguments.output, arguments.force)
+    is_text = arguments.format == "text"
+    print("\n".join(paths if is_text else document_lines(document("blackbox", {"written": paths}), arguments.format)))
     return 0
 
 

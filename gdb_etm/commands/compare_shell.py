@@ -14,7 +14,7 @@ from gdb_etm.session.compared import Side, compared
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import compare_lines, compare_object
-from gdb_etm.views.schema import FORMATS, document_lines
+from gdb_etm.views.schema import add_format, document_lines
 
 _PART = re.compile(r"(.+)@([0-9]+)-([0-9]+)")
 
@@ -52,5 +52,5 @@ def _parser() -> argparse.ArgumentParser:
     about = "program of B, where that is another build; may be repeated"
     parser.add_argument("--elf-b", metavar="FILE", action="append", default=[], help=about)
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="only this trace ID")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default); json; jsonl")
+    add_format(parser)
     return parser

@@ -7,9 +7,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from gdb_etm.analysis.coverage import Coverage
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.commands.compare import LEFT, RIGHT, side_of
-from gdb_etm.commands.declare import Values
-from gdb_etm.commands.history import CALL_RANGE, RANGE
-from gdb_etm.commands.profile import WITH_CYCLES
+from gdb_etm.commands.coverage import COVERAGE
+from gdb_etm.commands.coverage import EXPORT as COVERAGE_EXPORT
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.history import CALL_RANGE, PACKET_RANGE, RANGE
+from gdb_etm.commands.packets import TRACE_ID as STREAM_ID
+from gdb_etm.commands.profile import EXPORT as PROFILE_EXPORT
+from gdb_etm.commands.profile import PROFILE, WITH_CYCLES
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import WHICH, moment_of, register_at
 from gdb_etm.commands.why import asked_register
@@ -28,8 +32,8 @@ from gdb_etm.session.ranges import NumberRange, window
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import compare_object
-from gdb_etm.views.elements import InstructionWords, history_objects
-from gdb_etm.views.schema import document
+from gdb_etm.views.elements import InstructionWords, history_objects, packet_object
+from gdb_etm.views.schema import document, inner
 from gdb_etm.views.text import exception_text, gap_text
 
 
@@ -75,8 +79,14 @@ def _history(session: DebugSession, values: Values) -> Dict[str, Any]:
     words = instruction_words(session.debugger)
     text = instruction_text(session.debugger, decoded.history)
     found = history_objects(decoded.trace_id, decoded.history, shown, words, text)
-    rows = [{key: value for key, value in row.items() if key != "schema"} for row in found]
-    return document("history", {"id": decoded.trace_id, "count": len(decoded.history), "rows": rows})
+    return document("history", {"id": decoded.trace_id, "count": len(decoded.history), "rows": inner(found)})
+
+
+def _packets(session: DebugSession, values: Values) -> Dict[str, Any]:
+    packets = session.look().packets(values.get(STREAM_ID))
+    shown = _range(session, values, len(packets), PACKET_RANGE, "packets")
+    rows = (packet_object(*row) for row in packets.rows(shown))
+    return document("packets", {"count": len(packets), "rows": inner(rows)})
 
 
 def _functions(session: DebugSession, values: Values) -> Dict[str, Any]:
@@ -145,8 +155,11 @@ def _budget(session: DebugSession, values: Values) -> Dict[str, Any]:
     return document("budget", {"bytes": len(record.capture.buffer), "rows": rows})
 
 
-def coverage_object(coverage: Coverage) -> Dict[str, Any]:
-    """Make the object of coverage; a row is a source file."""
+def coverage_object(coverage: Coverage, written: str) -> Dict[str, Any]:
+    """Make the object of coverage; a row is a source file.
+
+    :param written: The file that it was exported to; empty for none.
+    """
     rows = [
         {
             "path": file.path,
@@ -157,17 +170,31 @@ def coverage_object(coverage: Coverage) -> Dict[str, Any]:
         }
         for file in coverage.files
     ]
-    return document("coverage", {"instructions": coverage.instructions, "gaps": coverage.gaps, "rows": rows})
+    fields = {"instructions": coverage.instructions, "gaps": coverage.gaps, "written": [written] * bool(written)}
+    return document("coverage", {**fields, "rows": rows})
+
+
+def _exported(session: DebugSession, values: Values, export: Argument[str], command: Command) -> str:
+    # The file that was asked for besides, once it is written.
+    path = values.get(export) or ""
+    if path:
+        for _ in command.run(session, values):
+            pass
+    return path
 
 
 def _coverage(session: DebugSession, values: Values) -> Dict[str, Any]:
     decoded = session.shown(values.get(TRACE_ID))
     sources = ProgramSources(session.debugger.program_files())
-    return coverage_object(sources.coverage(counts_shown(session, decoded), decoded.history.blocks))
+    coverage = sources.coverage(counts_shown(session, decoded), decoded.history.blocks)
+    return coverage_object(coverage, _exported(session, values, COVERAGE_EXPORT, COVERAGE))
 
 
-def profile_object(profile: CallProfile) -> Dict[str, Any]:
-    """Make the object of a profile; a row is a function."""
+def profile_object(profile: CallProfile, written: str) -> Dict[str, Any]:
+    """Make the object of a profile; a row is a function.
+
+    :param written: The file that it was exported to; empty for none.
+    """
     rows: List[Dict[str, Any]] = []
     for one in profile.functions():
         costs = sorted(one.costs)
@@ -182,13 +209,15 @@ def profile_object(profile: CallProfile) -> Dict[str, Any]:
                 "maximum": costs[-1] if costs else None,
             }
         )
-    fields = {"unit": profile.unit, "instructions": profile.instructions, "gaps": profile.gaps}
-    return document("profile", {**fields, "unmeasured": profile.unmeasured, "rows": rows})
+    fields: Dict[str, Any] = {"unit": profile.unit, "instructions": profile.instructions, "gaps": profile.gaps}
+    fields = {**fields, "unmeasured": profile.unmeasured, "written": [written] * bool(written)}
+    return document("profile", {**fields, "rows": rows})
 
 
 def _profile(session: DebugSession, values: Values) -> Dict[str, Any]:
     unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
-    return profile_object(profile_shown(session, session.shown(values.get(TRACE_ID)), unit))
+    profile = profile_shown(session, session.shown(values.get(TRACE_ID)), unit)
+    return profile_object(profile, _exported(session, values, PROFILE_EXPORT, PROFILE))
 
 
 def _info(session: DebugSession, values: Values) -> Dict[str, Any]:
@@ -228,6 +257,7 @@ def _compare(session: DebugSession, values: Values) -> Dict[str, Any]:
 LISTED: Dict[str, Callable[[DebugSession, Values], Dict[str, Any]]] = {
     "history": _history,
     "functions": _functions,
+    "packets": _packets,
     "threads": _threads,
     "budget": _budget,
     "coverage": _coverage,

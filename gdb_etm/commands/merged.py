@@ -24,7 +24,7 @@ from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.saved import read_captures
-from gdb_etm.views.schema import FORMATS, document_lines
+from gdb_etm.views.schema import add_format, document_lines
 from gdb_etm.views.text import plural
 
 
@@ -70,7 +70,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--export", metavar="FILE", default="", help="write it there; the name's end says how: " + formats
     )
-    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default); json; jsonl")
+    add_format(parser)
     if is_profile:
         parser.add_argument("--cycles", action="store_true", help="count processor cycles, where they were traced")
     return parser
@@ -92,10 +92,8 @@ def _coverage_lines(found: _Decoded, what: str, export: str, form: str) -> Itera
     if blocks is None:
         return
     coverage = found.sources.coverage(counts, blocks)
-    if form == "text" or export:
-        yield from coverage_lines(coverage, what, export)
-    else:
-        yield from document_lines(coverage_object(coverage), form)
+    lines = list(coverage_lines(coverage, what, export)) if form == "text" or export else []
+    yield from lines if form == "text" else document_lines(coverage_object(coverage, export), form)
 
 
 def _profile_lines(found: _Decoded, unit: str, what: str, export: str, form: str) -> Iterator[str]:
@@ -103,13 +101,14 @@ def _profile_lines(found: _Decoded, unit: str, what: str, export: str, form: str
     for decoded in found.histories():
         counts.add(decoded.history)
         merged.merge(profile_of(found.debugger, decoded, unit))
-    if not export and form != "text":
-        yield from document_lines(profile_object(merged), form)
-    elif not export:
-        yield from report_lines(merged, what, None)
-    else:
+    line = ""
+    if export:
         made = ProfileExport(merged, counts, found.sources.function_at, found.sources.source_of)
-        yield "written to %s (%s)" % (export, export_profile(export, made, write))
+        line = "written to %s (%s)" % (export, export_profile(export, made, write))
+    if form != "text":
+        yield from document_lines(profile_object(merged, export), form)
+    else:
+        yield from [line] if export else report_lines(merged, what, None)
 
 
 class _Decoded:

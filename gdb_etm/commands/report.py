@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.fault import explained
@@ -26,12 +26,31 @@ _FILE = "index.html"
 def run_report(session: DebugSession, values: Values) -> Iterator[str]:
     """Write a report."""
     unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
-    yield from write_report(session, values.get(DIRECTORY) or "", unit, values.get(TRACE_ID), encode_beside)
+    folder = values.get(DIRECTORY) or ""
+    yield written_report(session, folder, unit, values.get(TRACE_ID), encode_beside).line
 
 
-def write_report(
+class WrittenReport(NamedTuple):
+    """A report that was written."""
+
+    path: str
+    # Instructions that it tells of.
+    instructions: int
+
+    @property
+    def size(self) -> int:
+        """The file's size in bytes."""
+        return os.path.getsize(self.path)
+
+    @property
+    def line(self) -> str:
+        """It in a line."""
+        return "written to %s: %s, %s" % (self.path, plural(self.instructions, "instruction"), about_text(self.size))
+
+
+def written_report(
     session: DebugSession, folder: str, unit: str, trace_id: Optional[int], encode: Encode
-) -> Iterator[str]:
+) -> WrittenReport:
     """Write a report of the shown history.
 
     :param folder: Where to; it may not be there yet.
@@ -51,8 +70,7 @@ def write_report(
         raise CommandError("cannot make %s: %s" % (folder, error.strerror)) from error
     file = os.path.join(folder, _FILE)
     encode("report", os.path.abspath(file), document)
-    size = about_text(os.path.getsize(file))
-    yield "written to %s: %s, %s" % (file, plural(len(decoded.history), "instruction"), size)
+    return WrittenReport(file, len(decoded.history))
 
 
 def _fault(session: DebugSession, trace_id: Optional[int]) -> Tuple[bool, List[str]]:

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Sequence
 
-from gdb_etm.commands.report import write_report
+from gdb_etm.commands.report import written_report
+from gdb_etm.commands.written_objects import report_object
 from gdb_etm.errors import CommandError, harmless
 from gdb_etm.exports.encode import write
 from gdb_etm.offline.debugger import OfflineDebugger
@@ -16,6 +17,7 @@ from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.saved import read_captures
 from gdb_etm.session.session import DebugSession
+from gdb_etm.views.schema import add_format, document_lines
 
 # What happened between two snapshots.
 _UNSEEN = "%s was taken later"
@@ -30,8 +32,9 @@ def main(words: Sequence[str]) -> int:
     arguments = _parser().parse_args(words)
     session = _session(arguments)
     unit = CYCLES if arguments.cycles else INSTRUCTIONS
-    for line in write_report(session, arguments.output, unit, arguments.id, write):
-        print(harmless(line))
+    found = written_report(session, arguments.output, unit, arguments.id, write)
+    lines = [found.line] if arguments.format == "text" else document_lines(report_object(found), arguments.format)
+    print(harmless("\n".join(lines)))
     return 0
 
 
@@ -44,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="only this trace ID")
     parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")
     parser.add_argument("--cycles", action="store_true", help="the profile counts cycles, where they were traced")
+    add_format(parser)
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Iterator, List, NamedTuple, Sequence, Union
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.doctor import BUNDLE, REPLACE, WITH_PROGRAM, bundle_lines, check_bundle_options
@@ -11,7 +11,7 @@ from gdb_etm.session.numbers import count
 from gdb_etm.session.selftesting import look_closer, selftest
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import plural
-from gdb_etm.views.verdict import verdict_lines
+from gdb_etm.views.verdict import VerdictRow, verdict_lines
 
 RAM = Argument("--ram", count, "RAM that holds code; default: below the stack", "ADDRESS")
 # How the verdict of a board begins that passes.
@@ -20,42 +20,63 @@ WORKS = "Trace works"
 _SUBJECT = 31
 
 
+class DoctorRows(NamedTuple):
+    """What the doctor says of a step that failed."""
+
+    rows: Sequence[VerdictRow]
+    # Whether it was asked about everything: no trace unit could be had.
+    is_all: bool
+
+
 def run_selftest(session: DebugSession, values: Values) -> Iterator[str]:
     """Make the steps, a line each, and sum them up."""
-    check_bundle_options(values)
     found: List[StepFinding] = []
-    for finding in selftest(session, values.get(RAM)):
-        found.append(finding)
-        yield "%2d %-7s  %-*s  %s" % (len(found), finding.outcome.value, _SUBJECT, finding.subject, finding.proof)
-        if finding.outcome is StepOutcome.FAILED and len(_failed(found)) == 1:
-            # The hardware is still as the step left it.
-            yield from _doctor(session)
+    for one in tested(session, values):
+        if isinstance(one, DoctorRows):
+            yield from verdict_lines(one.rows) if one.is_all else _closer_lines(one.rows)
+            continue
+        found.append(one)
+        yield "%2d %-7s  %-*s  %s" % (len(found), one.outcome.value, _SUBJECT, one.subject, one.proof)
     yield verdict(found)
     bundle = values.get(BUNDLE)
     if bundle is not None:
         yield from bundle_lines(session, bundle, values)
 
 
-def _failed(found: List[StepFinding]) -> List[int]:
-    return [number for number, one in enumerate(found, 1) if one.outcome is StepOutcome.FAILED]
+def tested(session: DebugSession, values: Values) -> Iterator[Union[StepFinding, DoctorRows]]:
+    """Make the steps; what the doctor says follows the first that failed."""
+    check_bundle_options(values)
+    has_failed = False
+    for finding in selftest(session, values.get(RAM)):
+        yield finding
+        if finding.outcome is StepOutcome.FAILED and not has_failed:
+            has_failed = True
+            # The hardware is still as the step left it.
+            yield _doctor(session)
 
 
-def _doctor(session: DebugSession) -> Iterator[str]:
+def _doctor(session: DebugSession) -> DoctorRows:
+    # With pages of registers, which take a while to import.
+    from gdb_etm.bundle.collect import kept_finding
+    from gdb_etm.session.doctor import Doctor
+
     connection = session.connected()
     if connection.trace is None:
-        # With pages of registers, which take a while to import.
-        from gdb_etm.bundle.collect import kept_finding
-        from gdb_etm.session.doctor import Doctor
+        return DoctorRows([*map(kept_finding, Doctor(session, connection).findings())], True)
+    return DoctorRows([*map(kept_finding, look_closer(connection))], False)
 
-        yield from verdict_lines(map(kept_finding, Doctor(session, connection).findings()))
-        return
-    wrong = look_closer(connection)
-    for one in wrong:
-        yield "     etm doctor: %s: %s" % (one.subject, one.proof)
-        if one.advice:
-            yield "     -> " + one.advice
-    if not wrong:
+
+def _closer_lines(rows: Sequence[VerdictRow]) -> Iterator[str]:
+    for subject, _, proof, advice in rows:
+        yield "     etm doctor: %s: %s" % (subject, proof)
+        if advice:
+            yield "     -> " + advice
+    if not rows:
         yield "     etm doctor: while the unit traces, every register from processor to buffer is as it should be"
+
+
+def _failed(found: List[StepFinding]) -> List[int]:
+    return [number for number, one in enumerate(found, 1) if one.outcome is StepOutcome.FAILED]
 
 
 def verdict(found: List[StepFinding]) -> str:

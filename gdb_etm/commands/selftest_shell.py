@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Optional, Sequence
 
 from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Command, help_text
-from gdb_etm.commands.parse import parse
+from gdb_etm.commands.parse import choice, parse
 from gdb_etm.commands.selftest import SELFTEST, WORKS
+from gdb_etm.commands.written_objects import selftest_object
 from gdb_etm.errors import ConnectError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.disconnecting import disconnect
 from gdb_etm.session.session import DebugSession
+from gdb_etm.views.schema import FORMATS, document_lines
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
@@ -44,13 +46,14 @@ class HaltingDebugger(OfflineDebugger):
         return self._client is not None and not self._client.is_halted
 
 
+_FORMAT = choice("--format", FORMATS, "text (default); json; jsonl", "FORMAT")
 # As it is typed in a shell: connected and tested at once.
 _COMMAND = Command(
     "selftest",
     SELFTEST.summary,
     SELFTEST.run,
     details=SELFTEST.details,
-    arguments=(*CONNECT.arguments, *SELFTEST.arguments),
+    arguments=(*CONNECT.arguments, *SELFTEST.arguments, _FORMAT),
     examples=(("selftest board:m33", "a simulated board"), ("selftest --target stm32h743xx", "the board at a probe")),
 )
 
@@ -68,14 +71,20 @@ def main(words: Sequence[str]) -> int:
     works = False
     try:
         values = parse(_COMMAND, list(words))
+        form = values.get(_FORMAT) or "text"
         try:
             for line in CONNECT.run(session, values):
-                print(line, flush=True)
+                if form == "text":
+                    print(line, flush=True)
         except EtmError:
             # The first step says why the trace hardware is not ours, and the doctor goes on from there.
             if session.connection is None:
                 raise
-        for line in SELFTEST.run(session, values):
+        if form != "text":
+            found = selftest_object(session, values)
+            works = found["works"]
+            print("\n".join(document_lines(found, form)))
+        for line in SELFTEST.run(session, values) if form == "text" else ():
             print(line, flush=True)
             works = works or line.startswith(WORKS)
     except EtmError as error:

@@ -10,6 +10,7 @@ from gdb_etm.commands.origin import Find, found_origin, found_uses
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import EXPRESSION, moment_of
 from gdb_etm.commands.writes import BY, READS
+from gdb_etm.commands.written_objects import WRITTEN
 from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.lost_updates import lost_updates
 from gdb_etm.diagnosis.runs import Run
@@ -104,4 +105,5 @@ OBJECTS: Dict[str, Callable[[DebugSession, Values], Dict[str, Any]]] = {
     "writes": _writes,
     "race": _race,
     **LISTED,
+    **WRITTEN,
 }

@@ -109,6 +109,7 @@ class Dispatch:
         command = self._commands[name]
         words = words_of(command, " ".join(words)) if command.is_raw else words
         with _told(self._session), self._session.background.held():
+            settle(self._session)
             return OBJECTS[name](self._session, parse(command, words))
 
     def count_calls(self, name: str) -> int:

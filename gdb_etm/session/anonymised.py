@@ -30,8 +30,8 @@ class Anonymised(NamedTuple):
     """What may be passed on."""
 
     capture: RawCapture
-    # What is in it, one line each.
-    contents: List[str]
+    # What is in it: a word or two, and how much of that.
+    contents: List[Tuple[str, str]]
 
 
 def anonymised(session: DebugSession, record: CaptureRecord, with_memory: bool) -> Anonymised:
@@ -58,7 +58,7 @@ def anonymised(session: DebugSession, record: CaptureRecord, with_memory: bool) 
     for trace_id, history in histories.items():
         if list(again[trace_id].order) != list(history.order) or again[trace_id].events != history.events:
             raise CommandError("its history would not be the same: nothing is written; please report this")
-    return Anonymised(found, list(_lines(found)))
+    return Anonymised(found, list(_contents(found)))
 
 
 def _with(session: DebugSession, record: CaptureRecord, source: TraceSource) -> TraceSource:
@@ -109,15 +109,15 @@ def _vectors(source: TraceSource, begins: Container[int]) -> Iterator[MemoryImag
         yield MemoryImage(start, b"".join(kept), _NAME)
 
 
-def _lines(capture: RawCapture) -> Iterator[str]:
-    yield "trace      %s" % plural(len(capture.buffer), "byte")
+def _contents(capture: RawCapture) -> Iterator[Tuple[str, str]]:
+    yield "trace", plural(len(capture.buffer), "byte")
     for source in capture.sources:
-        yield "unit       %s: %s" % (source.protocol, plural(len(source.registers), "register"))
+        yield "unit", "%s: %s" % (source.protocol, plural(len(source.registers), "register"))
         size = sum(len(image.data) for image in source.images)
-        yield "code       %s in %s: what ran" % (plural(size, "byte"), plural(len(source.images), "piece"))
+        yield "code", "%s in %s: what ran" % (plural(size, "byte"), plural(len(source.images), "piece"))
         if source.core is None:
             continue
-        yield "registers  %s" % (", ".join(source.core.registers) or "none")
+        yield "registers", ", ".join(source.core.registers) or "none"
         memory = sum(len(image.data) for image in source.core.memory)
-        yield "RAM        %s" % (plural(memory, "byte") if memory else "none")
-    yield "no symbols, no names of files"
+        yield "RAM", plural(memory, "byte") if memory else "none"
+    yield "names", "no symbols, no names of files"

@@ -6,7 +6,10 @@ Every document, and every line of JSON lines, has ``schema``, which grows when a
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping
+
+if TYPE_CHECKING:
+    import argparse
 
 SCHEMA = 2
 # What the shell's commands write.
@@ -14,6 +17,11 @@ FORMATS = ("text", "json", "jsonl")
 
 # Addresses are hexadecimal texts: 64-bit numbers are too large for many readers.
 _ADDRESSES = frozenset(("address", "return_address", "block"))
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Let a command of the shell have ``--format``."""
+    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="text (default); json; jsonl")
 
 
 def document(kind: str, fields: Mapping[str, Any]) -> Dict[str, Any]:
@@ -40,8 +48,12 @@ def row_lines(command: str, rows: Iterable[Mapping[str, Any]], form: str) -> Ite
     if form == "jsonl":
         yield from map(json.dumps, rows)
     else:
-        own = [{key: value for key, value in row.items() if key != "schema"} for row in rows]
-        yield json.dumps(document(command, {"rows": own}))
+        yield json.dumps(document(command, {"rows": inner(rows)}))
+
+
+def inner(rows: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Take from rows what their document says."""
+    return [{key: value for key, value in row.items() if key != "schema"} for row in rows]
 
 
 def document_lines(found: Dict[str, Any], form: str) -> Iterator[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Tuple
+from typing import Dict, Iterable, Iterator, List, Tuple
 
 from gdb_etm.views.text import align, plural
 
 # What was looked at; ``"ok"``, ``"bad"`` or ``"unknown"``; the proof; what to do about it, which may be empty.
 VerdictRow = Tuple[str, str, str, str]
+
+
+def verdict_objects(rows: Iterable[VerdictRow]) -> List[Dict[str, str]]:
+    """Make an object of each check."""
+    return [dict(zip(("subject", "verdict", "proof", "advice"), row)) for row in rows]
 
 
 def verdict_lines(rows: Iterable[VerdictRow]) -> Iterator[str]:

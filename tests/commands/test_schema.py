@@ -55,6 +55,9 @@ ABSENT = {
     "captures",
 }
 ABSENT |= {"threads-row", "captures-row", "race-row", "uses-row", "run", "run-ended", "exception_return"}
+# Those of commands that write files or test a board, which have tests of their own.
+WRITTEN = {"report", "blackbox", "anonymise", "anonymise-row"}
+TESTED = {"selftest", "selftest-row", "replay-bundle", "replay-bundle-row"}
 
 
 def documented() -> Dict[str, Set[str]]:
@@ -124,7 +127,7 @@ def test_every_command_writes_what_the_page_says(snapshot: Path) -> None:
     seen[compared["kind"]] = compared.keys() - {"schema", "kind"}
     for kind, fields in seen.items():
         assert fields <= known[kind], kind
-    assert known.keys() - seen.keys() <= ABSENT
+    assert known.keys() - seen.keys() <= ABSENT | WRITTEN | TESTED
     assert "`schema` is %d." % SCHEMA in PAGE.read_text("utf-8")
 
 
@@ -143,11 +146,64 @@ def test_coverage_and_profile_have_numbers_for_all(snapshot: Path) -> None:
     assert at["source"] == "subscription->handler(message);" and at["function"] == "dispatch" and at["text"]
 
 
+def documented_kinds(document: Dict[str, Any]) -> Set[str]:
+    """Give the kinds of a document and its rows.
+
+    The page names all their fields.
+    """
+    known = documented()
+    found = [document, *as_lines(document)]
+    for one in found:
+        assert one["schema"] == SCHEMA and one.keys() - {"schema", "kind"} <= known[one["kind"]], one
+    return {one["kind"] for one in found}
+
+
+def test_what_writes_files_says_which(snapshot: Path, tmp_path: Path) -> None:
+    said = [
+        written("report", str(snapshot), "--elf", str(DEMO), "-o", str(tmp_path / "page"), "--format", "json"),
+        written("anonymise", str(snapshot), "--elf", str(DEMO), "-o", str(tmp_path / "passed"), "--format", "json"),
+        written("blackbox", "-o", str(tmp_path / "c"), "--format", "json"),
+        written(
+            "coverage", str(snapshot), "--elf", str(DEMO), "--export", str(tmp_path / "run.info"), "--format", "json"
+        ),
+        written(
+            "profile", str(snapshot), "--elf", str(DEMO), "--export", str(tmp_path / "run.pb.gz"), "--format", "json"
+        ),
+    ]
+    assert [one["kind"] for (one,) in said] == ["report", "anonymise", "blackbox", "coverage", "profile"]
+    there = {str(path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert sorted(name for (one,) in said for name in one["written"]) == sorted(there)
+    assert {kind for (one,) in said for kind in documented_kinds(one)} >= WRITTEN
+    (report,), (anonymise,) = said[:2]
+    assert report["bytes"] == (tmp_path / "page" / "index.html").stat().st_size and report["instructions"] > 17000
+    assert {"what": "RAM", "text": "none"} in anonymise["rows"]
+
+
+def test_selftest_and_its_bundle(tmp_path: Path) -> None:
+    bundle = tmp_path / "board.etmb"
+    (found,) = written("selftest", "board:m33", "--bundle", str(bundle), "--format", "json")
+    kinds = documented_kinds(found)
+    assert found["works"] and found["written"] == [str(bundle)] and found["doctor"] == []
+    assert {"ok", "skipped"} == {row["outcome"] for row in found["rows"]} and len(found["rows"]) > 20
+    document, *rows = written("replay-bundle", str(bundle), "--format", "jsonl")
+    assert kinds | documented_kinds({**document, "rows": rows}) == TESTED
+    assert document["same"] and document["target"] == found["target"]
+    assert [row["name"] for row in rows][:2] == ["connect", "doctor"]
+    command = [sys.executable, "-m", "gdb_etm", "selftest", "board:m33", "--option", "board.faults=no-authentication"]
+    done = subprocess.run([*command, "--format", "json"], stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    failed = json.loads(done.stdout)
+    assert documented_kinds(failed) and not failed["works"] and done.returncode == 1
+    bad = [one["subject"] for one in failed["doctor"] if one["verdict"] == "bad"]
+    assert "unit authentication" in bad and failed["rows"][0]["subject"] == "trace hardware"
+
+
 @pytest.mark.every_gdb
-def test_mi_gives_the_same(snapshot: Path) -> None:
+def test_mi_gives_the_same(snapshot: Path, tmp_path: Path) -> None:
     has_commands = run_gdb(["python print(hasattr(gdb, 'MICommand'))"], source=False).strip() == "True"
     lines = ['-interpreter-exec console "%s"' % one for one in ("source %s" % SCRIPT, "etm load %s" % snapshot)]
-    lines += ["-etm-functions -1", "-etm-why 17000 r3", "-etm-why 17000", "-gdb-exit"]
+    lines += ["-etm-functions -1", "-etm-why 17000 r3", "-etm-why 17000", "-etm-packets -2"]
+    lines += ["-etm-report %s" % (tmp_path / "page"), "-etm-anonymise %s" % (tmp_path / "passed")]
+    lines += ['-interpreter-exec console "etm connect board:m0"', "-etm-selftest", "-gdb-exit"]
     command = [gdb_program(), "-q", "-nx", "-i=mi", str(DEMO)]
     done = subprocess.run(command, input="\n".join(lines), stdout=subprocess.PIPE, text=True, timeout=120, check=False)
     assert ("Undefined MI command: etm-functions" in done.stdout) != has_commands
@@ -158,3 +214,8 @@ def test_mi_gives_the_same(snapshot: Path) -> None:
     assert ',schema="%d",kind="functions"' % SCHEMA in results[2]
     assert 'value="%d"' % why["value"] in results[3] and 'register="r3"' in results[3]
     assert "a register is missing: etm why 17000 r3" in results[4]
+    packets = written("packets", str(snapshot), "-2", "--format", "jsonl")
+    assert re.findall(r'index="(\d+)"', results[5]) == [str(packet["index"]) for packet in packets]
+    assert 'written=["%s' % (tmp_path / "page" / "index.html") in results[6]
+    assert '{what="RAM",text="none"}' in results[7] and (tmp_path / "passed" / "snapshot.ini").is_file()
+    assert 'kind="selftest"' in results[-1] and 'works="true"' in results[-1] and 'outcome="ok"' in results[-1]
