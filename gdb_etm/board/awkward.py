@@ -8,6 +8,7 @@ from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE
 from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dap import BusMemory, WaitResponse
 from gdb_etm.board.domain import Clocked
+from gdb_etm.board.machine import Machine
 
 # Bytes of trace that are lost while a clock changes.
 _LOST = 40
@@ -85,6 +86,14 @@ class UnfedWatchdog:
         self._bites = True
         self._at += 1
         self._reset()
+
+
+def add_watchdog(machine: Machine, after: int) -> None:
+    """Put such a watchdog on a machine; of 0 instructions none."""
+    if after:
+        watchdog = UnfedWatchdog(machine.clock, after, machine.core.want_reset)
+        machine.clock.add(watchdog)
+        machine.core.on_reset = (*machine.core.on_reset, watchdog.restart)
 
 
 class ClockSwitch:

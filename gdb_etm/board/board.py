@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, List, Mapping, Union
 
-from gdb_etm.board.awkward import ClockSwitch, Hanging, SlowFlash, UnfedWatchdog
+from gdb_etm.board.awkward import ClockSwitch, Hanging, SlowFlash, add_watchdog
 from gdb_etm.board.bus import BusDevice
 from gdb_etm.board.chips import ZYNQ, Chip, chip_of, tables_of
 from gdb_etm.board.cortex_a_board import CortexABoard
@@ -79,10 +79,7 @@ class Board:
         machine, faults = self.machine, self.faults
         if faults.sleep_power:
             machine.core.on_sleep = self.unit.lose_power
-        if faults.watchdog:
-            watchdog = UnfedWatchdog(machine.clock, faults.watchdog, machine.core.want_reset)
-            machine.clock.add(watchdog)
-            machine.core.on_reset = (*machine.core.on_reset, watchdog.restart)
+        add_watchdog(machine, faults.watchdog)
         if faults.claimed:
             # As software does it: open the lock, set a tag, lock again.
             for offset, value in ((SoftwareLock.LAR, SoftwareLock.KEY), (_CLAIMSET, 2), (SoftwareLock.LAR, 0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gdb_etm.board.awkward import add_watchdog
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
 from gdb_etm.board.faults import Faults, parse_faults
 from gdb_etm.board.machine import Machine
@@ -52,6 +53,7 @@ class MtbBoard:
                 (address, not (faults.no_etm and address == variant.mtb_base)) for address in table.components
             )
             machine.add_device(RomTable(table.base, table.part, listed))
+        add_watchdog(machine, faults.watchdog)
         self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
         machine.start()
 

@@ -15,10 +15,11 @@ from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 
+# The number of a reset, as an exception.
+RESET = 1
 # What an exception leaves in LR (Armv8-M ARM, B3.18).
 _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME = 24
-_RESET = 1
 _VTOR, _WORD = 0xE000ED08, 4
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
@@ -81,7 +82,7 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
     faults = [(before, event) for before, event in found if event.vector in FAULTS]
     if faults and faults[-1][0]:
         return _vector(scene, found, faults[-1]) or _fault(scene, *faults[-1], registers)
-    resets = [(before, event) for before, event in found if event.vector == _RESET and before]
+    resets = [(before, event) for before, event in found if event.vector == RESET and before]
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 

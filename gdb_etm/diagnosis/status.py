@@ -175,7 +175,9 @@ def _address(registers: Mapping[str, int], causes: Tuple[Cause, ...]) -> Tuple[s
 
 def _notes(registers: Mapping[str, int], status: FaultStatus, is_changed: bool) -> Iterator[str]:
     if not status.is_known:
-        yield _UNKNOWN
+        # Of a reset, or of what software has noticed, they say nothing anyway.
+        if status.exception is not None or status.is_lockup:
+            yield _UNKNOWN
         return
     yield from _addresses(registers, status)
     if status.is_forced:

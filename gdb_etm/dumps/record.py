@@ -29,6 +29,8 @@ _FAULT = 0
 # it writes to ETMCR.
 _STOPPED_AT, _SAVED_FIRST, _PROG = 18, 28, 0xC10
 _SCS = 0xE000E000
+# DHCSR.S_RESET_ST.
+_WAS_RESET = 1 << 25
 _CORE_NAMES = (*("r%d" % number for number in range(1, 12)), "r0", "sp", "xpsr", "lr", "msp", "psp", "control")
 _CORE_NAMES += ("primask", "pc")
 _PROTOCOLS = ("mtb", "etmv4", "etmv3")
@@ -103,9 +105,7 @@ def read_record(read: Read, address: int) -> Optional[BlackBoxRecord]:
         core.update(_stopped(core, address, unit))
     is_fault = cause == _FAULT
     if _PROTOCOLS[kind] == "mtb":
-        # What was switched off says whether the core halted while it traced.
-        registers.update((name, system[name]) for name in ("VTOR", "ICTR") if name in system)
-        registers["MTB_MASTER"] = registers.get("MTB_MASTER", 0) | is_fault << 31
+        registers.update(_of_system(system, registers.get("MTB_MASTER", 0), is_fault))
         capacity, pointer, status = 0, registers.get("MTB_POSITION", 0), 0
     cpuid = system.get("CPUID", 0)
     if cpuid >> 16 & 0xF == _MAINLINE:
@@ -124,6 +124,13 @@ def read_record(read: Read, address: int) -> Optional[BlackBoxRecord]:
         registers,
         core if is_fault else {},
     )
+
+
+def _of_system(system: Mapping[str, int], master: int, is_fault: bool) -> Dict[str, int]:
+    # Of a Micro Trace Buffer.  What was switched off says whether the core halted while it traced; else a reset came,
+    # as DHCSR would say.
+    found = {name: system[name] for name in ("VTOR", "ICTR") if name in system}
+    return {**found, "MTB_MASTER": master | 1 << 31} if is_fault else {**found, "DHCSR": _WAS_RESET}
 
 
 def _stopped(core: Dict[str, int], address: int, unit: int) -> Mapping[str, int]:

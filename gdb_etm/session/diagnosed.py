@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 from gdb_etm.diagnosis.changed import at_fault
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.site import RESET
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.captures import Decoded
@@ -51,13 +52,15 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
     known = recovered(session, decoded)
     if not is_m_profile(decoded.history.source.core):
         raise CommandError("faults are explained for M-profile cores only")
-    if decoded.anchored.end is None:
-        raise CommandError("the core's state at the end of this history is not known")
-    registers: Mapping[str, int] = decoded.anchored.end.registers
+    end = decoded.anchored.end
+    registers: Mapping[str, int] = end.registers if end is not None else {}
     with known.solved(len(decoded.history) + 1, session.meter):
         scene = scene_for(session, decoded, known)
         changed = at_fault(scene, registers)
         found = diagnose(scene, changed.registers)
+    if end is None and (found is None or found.site.event is None or found.site.event.vector != RESET):
+        # A reset is what it is, whatever the core's state.
+        raise CommandError("the core's state at the end of this history is not known")
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
     from gdb_etm.diagnosis.status import fault_status

@@ -19,6 +19,9 @@ from tests.firmware.build import symbol
 
 RAM, RAM_SIZE = 0x20000000, 0x8000
 WAYS = {"call": 1, "load": 2, "stack": 3, "assertion": 4, "division": 5, "watchdog": 6}
+MTB_BOARDS = ("m0", "m23", "m33,mtb")
+# Of instructions, long after the program hangs.
+WATCHDOG = "watchdog:40000"
 _PATIENCE = 20.0
 _NUMBERS = re.compile(r"#[0-9,]+|(?<=etm goto )[0-9]+")
 
@@ -70,18 +73,33 @@ def crash(level: str, board: str, way: str) -> Crashed:
         made.close()
 
 
+def reset_by_watchdog(level: str, board: str) -> Crashed:
+    """Let a watchdog reset a program that hangs, and is traced."""
+    path = elf(level, board)
+    made = board_with(path, board, "watchdog", WATCHDOG)
+    try:
+        until(made, path, "begun")
+        return left(made, path)
+    finally:
+        made.close()
+
+
 def live(path: str, board: str, way: str) -> List[str]:
     """Say what "etm fault" says of the same in a live session.
 
-    It runs to the black box's first instruction.
+    It runs to the black box's first instruction, or to where it begins again after a reset.
     """
-    where, unit = "board:" + board, 1 if board == "m33,mtb" else None
-    with gdb_etm.connect(where, elf=path, unit=unit) as session:
+    unit = 1 if board == "m33,mtb" else None
+    option = ["board.faults=" + WATCHDOG] if way == "watchdog" else []
+    with gdb_etm.connect("board:" + board, elf=path, unit=unit, option=option) as session:
         port = session._runner._connected().port()
         port.write32(symbol(path, "order"), WAYS[way])
-        is_mtb = board in ("m0", "m23", "m33,mtb")
-        session.command("start --buffer etm_blackbox_trace" if is_mtb else "start")
-        session.run_to("*0x%x" % symbol(path, "etm_blackbox_fault"), _PATIENCE)
+        session.command("start --buffer etm_blackbox_trace" if board in MTB_BOARDS else "start")
+        if way == "watchdog":
+            session.run_to("await", _PATIENCE)
+            session.run_to("etm_blackbox_begin", _PATIENCE)
+        else:
+            session.run_to("*0x%x" % symbol(path, "etm_blackbox_fault"), _PATIENCE)
         return verdict(session.command("fault"))
 
 

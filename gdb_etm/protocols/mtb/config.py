@@ -1,6 +1,7 @@
 """Facts about unit and core that decide how packets are read.
 
-Ref: CoreSight MTB-M0+ Technical Reference Manual (DDI 0486), 2.3 and 3.2; Armv8-M ARM (DDI 0553), D1.2.108, D1.2.297.
+Ref: CoreSight MTB-M0+ Technical Reference Manual (DDI 0486), 2.3 and 3.2; Armv8-M ARM (DDI 0553), D1.2.108,
+D1.2.297, DHCSR.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from gdb_etm.protocols.mtb.exceptions import FIRST_INTERRUPT, INTERRUPTS
 
 _EN, _TSTOPEN, _TSTARTEN = 1 << 31, 1 << 6, 1 << 5
 _MOST_STEPS = 15
+# DHCSR.S_RESET_ST.
+_WAS_RESET = 1 << 25
 
 
 class MtbConfig(NamedTuple):
@@ -50,6 +53,8 @@ class BufferEnds(NamedTuple):
     begin: Optional[int] = None
     # Whether tracing had stopped before the core halted; None where that is not known.
     stopped: Optional[bool] = None
+    # Whether a reset stopped it.
+    was_reset: bool = False
     # Where the core halted; None where that is not known.
     halted_at: Optional[int] = None
     # The exception that it was in then: its number, 0 for none; None where that is not known.
@@ -74,6 +79,7 @@ class BufferEnds(NamedTuple):
             started,
             begin.registers["pc"] & ~1 if from_begin and begin is not None and "pc" in begin.registers else None,
             stopped,
+            bool(stopped and source.registers.get("DHCSR", 0) & _WAS_RESET),
             pc & ~1 if pc is not None and stopped is False and ends_known else None,
             None if xpsr is None else xpsr & 0x1FF,
         )

@@ -15,9 +15,11 @@ FIRST_INTERRUPT = 16
 # Interrupts for each step of ICTR.INTLINESNUM (DDI 0553, D1.2.108); an Armv6-M has 32 at most.
 INTERRUPTS = 32
 _MOST_NAMES = 3
+RESET = 1
 # NMI.
 _FIRST = 2
 _NAMES = {
+    RESET: "Reset",
     2: "NMI",
     3: "HardFault",
     4: "MemManage",

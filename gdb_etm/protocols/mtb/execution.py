@@ -13,7 +13,7 @@ from typing import List, NamedTuple, Optional, Sequence
 from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, ExceptionReturn, Gap, GapReason
 from gdb_etm.protocols.mtb.automaton import MtbAutomaton, Passage
 from gdb_etm.protocols.mtb.config import BufferEnds
-from gdb_etm.protocols.mtb.exceptions import VectorTable, exception_name
+from gdb_etm.protocols.mtb.exceptions import RESET, VectorTable, exception_name
 from gdb_etm.protocols.mtb.packets import LOCKUP, SIZE, MtbPacket, is_exc_return
 from gdb_etm.protocols.recorder import Recorder
 
@@ -78,7 +78,11 @@ class MtbExecution:
         ends = self._ends
         if self._entered and ends.exception and ends.halted_at is not None:
             self._name_last(ends.exception)
-        if ends.stopped:
+        if ends.was_reset:
+            self.recorder.event(
+                Exception_(self.recorder.offset_of(position), RESET, exception_name(RESET), RESET, None)
+            )
+        elif ends.stopped:
             self._gap(position, GapReason.TRACE_ON, "the trace stopped before the core halted")
         elif ends.halted_at is not None and self._place is not None and self._returning is None:
             passage = self._automaton.straight(self._place, ends.halted_at)

@@ -35,6 +35,7 @@ static unsigned reading = 3;
 /* Not static, so that no compiler takes it apart. */
 struct device device = {{0}, same, &reading};
 static volatile unsigned sum;
+volatile unsigned answers;
 /* Samples that come: one too many. */
 static volatile unsigned coming = COUNT + 1;
 
@@ -83,6 +84,13 @@ static __attribute__((noinline)) void work(void)
     }
 }
 
+/* A device that never answers. */
+__attribute__((noinline)) void await(void)
+{
+    while (!answers) /* HANGS */
+        ;
+}
+
 unsigned run(void)
 {
     while (order == NOT_YET)
@@ -109,8 +117,8 @@ unsigned run(void)
         device.samples[0] = sum - sum;
         return shared(1, device.samples[0]);
     default:
-        for (;;)
-            work();
+        await();
+        return 0;
     }
 }
 
