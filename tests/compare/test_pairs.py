@@ -8,7 +8,7 @@ Where both ran, by the board's own account, tells where the first branch is that
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
@@ -21,6 +21,7 @@ from gdb_etm.session.compared import OTHER_CODE, Side, compared
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import ComparedExecutions, compare_lines
+from tests.access.processes import ByHand, serve_by_hand
 from tests.firmware.build import compiler, size, symbol
 from tests.firmware.pairs.build import build, line_of
 
@@ -61,7 +62,9 @@ PAIRS: Dict[str, Variant] = {
 
 
 class Recorder:
-    """Runs variants on one board, each once.
+    """Runs variants, each once.
+
+    Those with a buffer of one size run on one board.
 
     :param folder: Where everything is put.
     """
@@ -69,6 +72,8 @@ class Recorder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: Dict[Variant, Recorded] = {}
+        self._boards: Dict[int, ByHand] = {}
+        self._sides: Dict[Variant, Side] = {}
 
     def run(self, variant: Variant) -> Recorded:
         """Run a variant, unless that was done."""
@@ -76,10 +81,31 @@ class Recorder:
             self._known[variant] = self._run(variant, self._folder / str(len(self._known)))
         return self._known[variant]
 
+    def side(self, variant: Variant) -> Side:
+        """Run a variant, and read its snapshot."""
+        if variant not in self._sides:
+            self._sides[variant] = side(self.run(variant))
+        return self._sides[variant]
+
+    def close(self) -> None:
+        """Take the boards' power."""
+        for board in self._boards.values():
+            board.process.terminate()
+            board.process.communicate()
+
+    def _board(self, etb_size: int, truth: Path) -> ByHand:
+        if etb_size not in self._boards:
+            options = ["board.truth=%s" % truth, "board.etb_size=%d" % etb_size]
+            self._boards[etb_size] = serve_by_hand(*["-O%s" % one for one in options])
+        return self._boards[etb_size]
+
     def _run(self, variant: Variant, folder: Path) -> Recorded:
         folder.mkdir()
-        elf, truth = build(folder / "pairs.elf", variant.options, variant.inputs), folder / "truth"
-        with gdb_etm.connect("board:m33", elf=elf, truth=str(truth), etb_size=variant.etb_size) as session:
+        elf = build(folder / "pairs.elf", variant.options, variant.inputs)
+        truth = self._folder / ("truth-%d" % variant.etb_size)
+        board = self._board(variant.etb_size, truth)
+        with gdb_etm.connect("localhost:%d" % board.control_port, elf=elf) as session:
+            session.load(elf)
             session.reset()
             session.configure(cycles=16)
             session.start()
@@ -100,20 +126,17 @@ def _item(line: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorder]:
     """What runs variants."""
-    return Recorder(tmp_path_factory.mktemp("pairs"))
+    made = Recorder(tmp_path_factory.mktemp("pairs"))
+    yield made
+    made.close()
 
 
 def side(recorded: Recorded) -> Side:
     """Read a run's snapshot."""
     like = DebugSession(OfflineDebugger(), Meter())
     return snapshot_side(str(recorded.snapshot), [str(recorded.elf)], None, like)
-
-
-def found_between(left: Recorded, right: Recorded) -> ComparedExecutions:
-    """Compare two runs."""
-    return compared(side(left), side(right))
 
 
 def first_difference(left: Recorded, right: Recorded) -> Optional[int]:
@@ -149,7 +172,7 @@ def test_the_first_difference_is_the_planted_one(recorder: Recorder) -> None:
     base, right, wrong = recorder.run(BASE), [], []
     for name, variant in PAIRS.items():
         other = recorder.run(variant)
-        found = found_between(base, other)
+        found = compared(recorder.side(BASE), side(other))
         if is_planted(name, found, base, other):
             right.append(name)
         elif not found.doubts:
@@ -158,7 +181,7 @@ def test_the_first_difference_is_the_planted_one(recorder: Recorder) -> None:
 
 
 def test_what_decided_the_branch_has_its_values(recorder: Recorder) -> None:
-    found = found_between(recorder.run(BASE), recorder.run(PAIRS["INPUT 0"]))
+    found = compared(recorder.side(BASE), recorder.side(PAIRS["INPUT 0"]))
     assert found.branches is not None and not found.doubts
     for branch, wanted in zip(found.branches, (7, INPUTS[0])):
         operands = {one.register: one for one in branch.operands}
@@ -169,7 +192,7 @@ def test_what_decided_the_branch_has_its_values(recorder: Recorder) -> None:
 
 def test_what_ran_more_is_what_really_ran_more(recorder: Recorder) -> None:
     base, other = recorder.run(BASE), recorder.run(PAIRS["INPUT 4"])
-    found = found_between(base, other)
+    found = compared(recorder.side(BASE), recorder.side(PAIRS["INPUT 4"]))
     (change,) = [one for one in found.functions if one.name == "retry"]
     counts = []
     for one in (base, other):
@@ -180,7 +203,7 @@ def test_what_ran_more_is_what_really_ran_more(recorder: Recorder) -> None:
 
 
 def test_alike_is_alike_also_in_parts(recorder: Recorder) -> None:
-    base, other = side(recorder.run(BASE)), side(recorder.run(PAIRS["INPUT 0"]))
+    base, other = recorder.side(BASE), recorder.side(PAIRS["INPUT 0"])
     same = compared(base, side(recorder.run(BASE)))
     assert same.branches is None and not same.doubts and not same.functions and not same.times
     before = compared(part_of(base, 1, 250), part_of(other, 1, 250))
@@ -193,20 +216,21 @@ def test_alike_is_alike_also_in_parts(recorder: Recorder) -> None:
 
 
 def test_a_buffer_that_wrapped_gives_no_wrong_branch(recorder: Recorder) -> None:
-    small = [recorder.run(variant._replace(etb_size=512)) for variant in (BASE, PAIRS["INPUT 0"], PAIRS["RACE 2"])]
+    small = [recorder.side(variant._replace(etb_size=512)) for variant in (BASE, PAIRS["INPUT 0"], PAIRS["RACE 2"])]
     # What differed was overwritten.
-    lost = found_between(small[0], small[1])
+    lost = compared(small[0], small[1])
     assert lost.branches is None or lost.doubts
-    race = found_between(small[0], small[2])
+    race = compared(small[0], small[2])
     assert race.branches is None or race.doubts
 
 
 if __name__ == "__main__":
     import tempfile
 
-    with tempfile.TemporaryDirectory() as made:
-        own = Recorder(Path(made))
+    with tempfile.TemporaryDirectory() as folder:
+        own = Recorder(Path(folder))
         for each, planted in PAIRS.items():
-            result = found_between(own.run(BASE), own.run(planted))
+            result = compared(own.side(BASE), own.side(planted))
             print("=====", each, is_planted(each, result, own.run(BASE), own.run(planted)))
             print("\n".join(compare_lines(result)))
+        own.close()

@@ -25,7 +25,7 @@ def build(out: Path, options: Sequence[str] = (), inputs: Sequence[Tuple[int, in
     :param options: More of the compiler's options.
     :param inputs: Other inputs, by their indexes; the code stays the same.
     """
-    command = [compiler() or "arm-none-eabi-gcc", *_FLAGS, *options, "-I", str(FOLDER), "-T", "link.ld"]
+    command = [compiler() or "arm-none-eabi-gcc", *_FLAGS, *options, "-I", str(FOLDER), "-T", "crashes/link.ld"]
     subprocess.run([*command, "start.c", str(SOURCE), "-o", str(out)], cwd=FOLDER, check=True)
     with open(out, "r+b") as file:
         elf = ELFFile(file)
