@@ -33,7 +33,8 @@ The trace:
 - ``etm.py``, ``logic.py``, ``comparators.py``, ``resources.py``, ``viewinst.py``, ``viewdata.py``: an ETMv4.
 - ``armv7_unit.py``, ``etmv3.py``, ``ptm.py``, ``trace_enable.py``, ``resources_armv7.py``: an ETMv3 and a PTM.
 - ``mtb.py``: a Micro Trace Buffer, trace unit and buffer at once.
-- ``funnel.py``, ``formatter.py``, ``trace_ram.py``, ``etb.py``, ``tmc.py``: on the way to the buffer.
+- ``funnel.py``, ``formatter.py``, ``trace_ram.py``, ``etb.py``, ``tmc.py``: on the way to the buffer; ``cti.py``: what
+  hears that it is full.
 
 An oracle: it knows which instructions ran, and no code of the decoders runs in it.
 """

@@ -8,6 +8,7 @@ from gdb_etm.board.awkward import ClockSwitch, Hanging, SlowFlash, add_watchdog
 from gdb_etm.board.bus import BusDevice
 from gdb_etm.board.chips import ZYNQ, Chip, chip_of, tables_of
 from gdb_etm.board.cortex_a_board import CortexABoard
+from gdb_etm.board.cti import DEVID, CtiDevice, TriggerMatrix
 from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, BusMemory, DebugPort, NarrowAccessPort
 from gdb_etm.board.debug_bus import DebugBus
 from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
@@ -16,7 +17,7 @@ from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import FunnelDevice
-from gdb_etm.board.identity import ARM, SoftwareLock
+from gdb_etm.board.identity import ARM, PART_CORTEX_M33, SoftwareLock, identification
 from gdb_etm.board.listeners import Both
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.mtb_board import MtbBoard, add_mtb
@@ -32,6 +33,7 @@ _SYSRESETREQ = 0x05FA0004
 _IPSR = 0x1FF
 _PPB_ROM_TABLE = 0xE00FF000
 _CLAIMSET = 0xFA0
+_PART_CTI = 0x906
 
 
 class Board:
@@ -65,6 +67,7 @@ class Board:
         for device in self._others():
             machine.add_device(device)
         self._place_trace(chip)
+        self._add_triggers(variant)
         self._switch = ClockSwitch(faults.clock_switch)
         self._make_awkward()
         if not faults.no_etm:
@@ -124,6 +127,24 @@ class Board:
         if self._chip.gate is not None and self._chip.gate.is_silent:
             device = Clocked(device, self._vendor)
         add(device)
+
+    def _add_triggers(self, variant: Variant) -> None:
+        # Cross Trigger Interfaces, as far as the board has them.
+        machine, core, buffer = self.machine, self.machine.core, self.buffer
+        matrix = TriggerMatrix()
+        if variant.core_cti:
+            # Cortex-M33 TRM (100230), "Cross Trigger Interface": input 0 is "processor halted", output 0 the debug
+            # request.
+            own = identification(PART_CORTEX_M33, 0x14, 0x47701A14, DEVID)
+            cti = CtiDevice(variant.core_cti, own, {0: lambda: core.halted}, matrix, has_lock=False)
+            core.halt_wanted = lambda: cti.output(0)
+            core.pace = lambda limit: buffer.pace(limit) if cti.listens else limit
+        if variant.buffer_cti:
+            wires = {2: lambda: buffer.is_full, 3: lambda: not buffer.is_capturing}
+            CtiDevice(variant.buffer_cti, identification(_PART_CTI, 0x14, devid=DEVID), wires, matrix, has_lock=True)
+        for each in matrix.interfaces:
+            each.postpones = machine.postpones
+            self._add(machine.add_device, each, {})
 
     def _ports(self, chip: Chip) -> List[AhbAccessPort]:
         slow = self.faults.slow_flash

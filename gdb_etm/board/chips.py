@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from gdb_etm.board.variants import CORTEX_A, M4, M7, M33, VARIANTS, Table, Variant
+from gdb_etm.board.variants import CORTEX_A, DWT, FPB, M4, M7, PLAIN_M33, SCS, VARIANTS, Table, Variant
 
 ST = 0x020
 
@@ -83,9 +83,18 @@ CHIPS: Dict[str, Chip] = {
         gate=Gate(0x40043128, 1, 0, is_silent=False),
     ),
     # nrfx, mdk/nrf5340_application.svd: FICR at 0x00FF0000 with INFO.PART at 0x20C, TAD_S at 0xE0080000 with ENABLE at
-    # 0x500.  Its trace components have no clock before.
+    # 0x500.  Its trace components have no clock before.  Nordic, nRF5340 Product Specification, CTI: the core's is at
+    # 0xE0042000; CTITRIGINSTATUS there and in nrf5340-app-pac has the core's halt, three comparators, two events of the
+    # trace unit, and two inputs that are not used: none is of a buffer.  sdk-nrf, ETB trace: on an nRF91 the ETB is at
+    # 0xE0051000 and the funnel at 0xE005A000.
     "nrf5340": Chip(
-        M33._replace(name="nrf5340"),
+        PLAIN_M33._replace(
+            name="nrf5340",
+            funnel=0xE005A000,
+            buffer=0xE0051000,
+            core_cti=0xE0042000,
+            tables=(Table(0xE00FF000, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0051000, 0xE005A000)),),
+        ),
         words=(VendorWord(0x00FF020C, 0x5340), VendorWord(0xE0080500, 0, 1)),
         gate=Gate(0xE0080500, 1, 1),
     ),
@@ -95,7 +104,7 @@ CHIPS: Dict[str, Chip] = {
     # pico-sdk, hardware_regs/sysinfo.h: CHIP_ID at 0x40000000 with REVISION, PART, MANUFACTURER and a stop bit; that
     # manufacturer is 0x493 by JEP106.  coresight_trace.h: what the TPIU puts out goes to pins, and to a FIFO for DMA.
     "rp2350": Chip(
-        M33._replace(name="rp2350"),
+        PLAIN_M33._replace(name="rp2350"),
         words=(VendorWord(0x40000000, 0x20000000 | 0x4 << 12 | 0x493 << 1 | 1),),
         has_buffer=False,
         tpiu=0xE0040000,
@@ -120,13 +129,13 @@ CHIPS: Dict[str, Chip] = {
     # The SVD file of the STM32H563: DBGMCU at 0xE0044000, CR at 4 of it with TRACE_EN in bit 5, "trace port and clock
     # enable".  OpenOCD, flash/nor/stm32l4x.h: DEV_ID 0x484.  An access to the trace unit before that is not answered.
     "stm32h563": Chip(
-        M33._replace(name="stm32h563"),
+        PLAIN_M33._replace(name="stm32h563"),
         (ST, 0x484),
         (VendorWord(0xE0044000, 0x10016484), VendorWord(0xE0044004, 0, 0x100F6)),
         Gate(0xE0044004, 0x20, 0x20),
     ),
     # renesas/ra-fsp-examples, common_util.h: TRCKCR is the byte at 0x4001E03F, and its bit 7 TRCKEN.
-    "ra6m4": Chip(M33._replace(name="ra6m4"), words=(VendorWord(0x4001E03C, 0, 0x87000000),)),
+    "ra6m4": Chip(PLAIN_M33._replace(name="ra6m4"), words=(VendorWord(0x4001E03C, 0, 0x87000000),)),
 }
 
 # The chip with Cortex-A9, whose parts are in ``cortex_a_board.py``.

@@ -114,7 +114,7 @@ class TraceBuffer(TraceRam):
             self._fill_up()
         self._state = _State.STOPPED
         # Reading begins with the oldest word.
-        self._unread = min(self._stored, len(self._ram))
+        self._unread = len(self._ram) if self._full else self._stored
         self._next_read = (self._next_write - self._unread) % len(self._ram)
 
     def _take_word(self) -> int:

@@ -85,6 +85,19 @@ class TraceRam(ComponentDevice):
     def is_capturing(self) -> bool:
         """Whether trace is stored."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the write pointer has wrapped (FULL)."""
+        return self._full
+
+    def pace(self, limit: int) -> int:
+        """Return how many instructions may run before it may be full.
+
+        A few may come later: until a core halts some time passes.
+        """
+        left = len(self._ram) - self._next_write
+        return limit if self._full or not self.is_capturing else max(8, min(limit, left // 16))
+
     @abstractmethod
     def _status(self) -> Dict[int, int]:
         """Return the registers that show the capture's state, by offset."""

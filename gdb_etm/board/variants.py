@@ -54,9 +54,13 @@ class Variant(NamedTuple):
     data_unit: Optional[Armv7Model] = None
     # Whether the access port's address increments wrap at 1 KiB, and not at 4.
     wraps_early: bool = False
+    # The core's Cross Trigger Interface, and that of the trace buffer; 0 where there is none.
+    core_cti: int = 0
+    buffer_cti: int = 0
 
 
-M33 = Variant(
+# As a chip that has nothing more.
+PLAIN_M33 = Variant(
     name="m33",
     core=CORTEX_M33,
     unit=ETM_M33,
@@ -66,8 +70,16 @@ M33 = Variant(
     tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000)),),
 )
 
+# FULL of the buffer is trigger input 2 of its interface, and ACQCOMP 3: so it is on Arm's development boards with a
+# CoreSight trace subsystem (Linux, juno-cs-r1r2.dtsi and juno-base.dtsi: sys_cti_0).
+M33 = PLAIN_M33._replace(
+    tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000, 0xE0044000, 0xE0045000)),),
+    core_cti=0xE0044000,
+    buffer_cti=0xE0045000,
+)
+
 # A Cortex-M7 has a table for its private peripherals and one around that for the rest.
-M7 = M33._replace(
+M7 = PLAIN_M33._replace(
     name="m7",
     core=CORTEX_M7,
     unit=ETM_M7,
@@ -79,7 +91,7 @@ M7 = M33._replace(
 )
 
 # Trace unit, ETB and funnel are where pyOCD finds them on Cortex-M4 chips that have an ETB (Kinetis K22, SAM D5x).
-M4 = M33._replace(
+M4 = PLAIN_M33._replace(
     name="m4",
     core=CORTEX_M4,
     unit=ETM_M4,
@@ -92,7 +104,7 @@ M4 = M33._replace(
 )
 
 # The same with a Micro Trace Buffer beside the trace unit; on chips it is where this board has its ETF.
-_M33_MTB = M33._replace(
+_M33_MTB = PLAIN_M33._replace(
     name="m33,mtb",
     tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000, 0xE0047000)),),
     mtb=MTB_M33,

@@ -5,5 +5,6 @@
   ``unlisted.py``: what no ROM table lists.
 - ``steps.py``, ``poll.py``, ``borrowed.py``: accesses with their reasons, waiting with an end, putting back.
 - ``funnel.py``: the links; ``sink.py``, ``etb.py``, ``tmc.py``, ``mtb.py``: the buffers.
+- ``cti.py``: a Cross Trigger Interface.
 - ``special.py``: special registers of a halted Cortex-M, by DCRSR and DCRDR; ``cycle_halt.py``: halts it in time.
 """

@@ -29,7 +29,7 @@ class CycleHalt:
     signals = ("SIGTRAP",)
 
     def __init__(self, component: Component) -> None:
-        self._registers = Borrowed(component.port, component.address)
+        self.registers = Borrowed(component.port, component.address)
         self._is_v8 = False
         self._target = self._control = 0
 
@@ -38,7 +38,7 @@ class CycleHalt:
 
         :returns: Why it cannot be used; None where it can.
         """
-        registers = self._registers
+        registers = self.registers
         control = self._control = registers.read(dwt.DWT_CTRL)
         if not dwt.DWT_CTRL.get(control, "NUMCOMP") or dwt.DWT_CTRL.get(control, "NOCYCCNT"):
             return "this core has no cycle counter that halts it (DWT_CTRL.NUMCOMP, NOCYCCNT)"
@@ -49,6 +49,7 @@ class CycleHalt:
             return "this core's cycle counter does not halt it (DWT_FUNCTION0.ID)"
         if _FUNCTION_V8.get(function, "MATCH") if self._is_v8 else dwt.DWT_FUNCTION[0].get(function, "FUNCTION"):
             return "the DWT's first comparator is in use, by a filter or a watchpoint"
+        registers.remember(each.offset for each in (_COMP, _FUNCTION, *(() if self._is_v8 else (_MASK,))))
         registers.write(dwt.DWT_CTRL, control | dwt.DWT_CTRL.encode(CYCCNTENA=1))
         if not dwt.DWT_CTRL.get(registers.read(dwt.DWT_CTRL), "CYCCNTENA"):
             # An Armv6-M says no more about it (DDI 0419, C1.8.3).
@@ -57,7 +58,7 @@ class CycleHalt:
 
     def count(self) -> int:
         """Read CYCCNT."""
-        return self._registers.read(dwt.DWT_CYCCNT)
+        return self.registers.read(dwt.DWT_CYCCNT)
 
     def arm(self, cycles: int) -> int:
         """Halt the core when it has run for so many cycles.
@@ -66,7 +67,7 @@ class CycleHalt:
 
         :returns: CYCCNT.
         """
-        registers, now = self._registers, self.count()
+        registers, now = self.registers, self.count()
         self._target = (now + min(max(cycles, 1), MOST_CYCLES)) % _WRAP
         registers.write(_FUNCTION, 0)
         registers.write(_COMP, self._target)
@@ -88,13 +89,13 @@ class CycleHalt:
     @property
     def is_ours(self) -> bool:
         """Whether the comparator is still as it was armed."""
-        return self._registers.read(_COMP) == self._target
+        return self.registers.read(_COMP) == self._target
 
     def release(self) -> None:
         """Put the registers back, unless a watchpoint has them."""
         if self.is_ours:
-            self._registers.restore()
+            self.registers.restore()
             # That there was a match is forgotten when it is read.
-            self._registers.read(_FUNCTION)
+            self.registers.read(_FUNCTION)
         else:
-            self._registers.command(dwt.DWT_CTRL, self._control)
+            self.registers.command(dwt.DWT_CTRL, self._control)

@@ -12,7 +12,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, Progress, SinkSetup, SinkStatus
+from gdb_etm.coresight.sink import MARK, Drained, Progress, SinkSetup, SinkStatus
 from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import etb
@@ -86,7 +86,7 @@ class EmbeddedTraceBuffer:
             )
         return (
             *_STOP_AT_ONCE,
-            write(etb.RWP, 0, "the buffer is empty", is_live=True),
+            write(etb.RWP, setup.begin(self.size) // 4, "the buffer is empty", is_live=True),
             write(etb.RRP, 0, "read from the start", is_live=True),
             *until,
             write(etb.CTL, etb.CTL.encode(TraceCaptEn=1), "capture"),
@@ -98,6 +98,11 @@ class EmbeddedTraceBuffer:
         :raises CaptureError: It does not stop what it did before.
         """
         self._setup, self._stopped_itself = setup, False
+        if setup.full_after:
+            self.abandon()
+            self.registers.write(etb.RWP, setup.begin(self.size) // 4 - len(MARK))
+            for word in MARK:
+                self.registers.command(etb.RWD, word)
         carry_out(self.steps(setup), self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
@@ -125,8 +130,10 @@ class EmbeddedTraceBuffer:
         registers = self.registers
         status = etb.STS.decode(registers.read(etb.STS))
         wrapped = bool(status["Full"])
-        write = registers.read(etb.RWP) % self._words
-        start, length = (write, self._words) if wrapped else (0, write)
+        write, begin = registers.read(etb.RWP) % self._words, self._setup.begin(self.size) // 4
+        if wrapped and self._setup.full_after and self._read_at(begin - len(MARK), len(MARK)) == [*MARK]:
+            wrapped, write = False, write + self._words
+        start, length = (write, self._words) if wrapped else (begin, write - begin)
         # Frames lie at multiples of four words of the RAM: what is left of the oldest one is of no use.
         cut = -start % _FRAME_WORDS
         registers.write(etb.RRP, (start + cut) % self._words)
@@ -147,7 +154,8 @@ class EmbeddedTraceBuffer:
         """Look, without changing anything."""
         registers = self.registers
         status = etb.STS.decode(registers.read(etb.STS))
-        filled = self.size if status["Full"] else 4 * (registers.read(etb.RWP) % self._words)
+        begin = self._setup.begin(self.size)
+        filled = self.size if status["Full"] else (4 * registers.read(etb.RWP) - begin) % self.size
         capturing = bool(registers.read(etb.CTL)) and not self._is_stopped()
         return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
 
@@ -159,6 +167,10 @@ class EmbeddedTraceBuffer:
         """Put its registers back as they were found."""
         self.abandon()
         self.registers.restore(etb.CTL)
+
+    def _read_at(self, index: int, words: int) -> List[int]:
+        self.registers.write(etb.RRP, index)
+        return self.registers.port.read_fifo(self.registers.base + etb.RRD.offset, words)
 
     def _is_stopped(self) -> bool:
         # By a trigger, that is, which leaves TraceCaptEn set.

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
+# Written below where a trace begins: while it is there, the trace has not come so far round.
+MARK = (0x5AFE5AFE,) * 8
+MARK_BYTES = 4 * len(MARK)
+
+
 class BufferPlace(NamedTuple):
     """A part of the RAM that a trace goes to."""
 
@@ -39,6 +44,8 @@ class SinkSetup(NamedTuple):
     sync_bytes: int = 0
     # Stop so many bytes after a trigger; None: a trigger does nothing.
     after_trigger: Optional[int] = None
+    # Tell after so many bytes, whole frames, that it is full, and keep those that come then; 0: when it is full.
+    full_after: int = 0
     # Of a Micro Trace Buffer: the RAM that it goes to; None: as before.
     place: Optional[BufferPlace] = None
     # Of a Micro Trace Buffer: bytes after which it stops, or asks the core to halt; None: neither.
@@ -54,6 +61,13 @@ class SinkSetup(NamedTuple):
         """
         return 4 * (min(self.after_trigger or 0, size - 16) // 16)
 
+    def begin(self, size: int) -> int:
+        """Give where in the buffer's RAM the trace begins, in bytes.
+
+        :param size: Of the buffer, in bytes.
+        """
+        return size - self.full_after if self.full_after else 0
+
 
 class Drained(NamedTuple):
     """A buffer's content."""
@@ -68,6 +82,22 @@ class Drained(NamedTuple):
     stopped_itself: bool = False
     # What the user should know before believing it, one line each.
     notes: Tuple[str, ...] = ()
+
+
+def trigger_notes(setup: SinkSetup, size: int, drained: Drained) -> Tuple[str, ...]:
+    """Say how a buffer ended that was to stop after a trigger.
+
+    :param size: Of the buffer, in bytes.
+    """
+    if setup.after_trigger is None:
+        return ()
+    if drained.stopped_itself:
+        words = "a trigger has stopped the buffer with {:,} bytes after it: the trace ends before the halt"
+    elif drained.triggered:
+        words = "a trigger came, and the halt less than {:,} bytes of trace after it"
+    else:
+        words = "no trigger came: the trace goes to the halt"
+    return (words.format(4 * setup.trigger_words(size)),)
 
 
 class SinkStatus(NamedTuple):

@@ -12,7 +12,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, Progress, SinkSetup, SinkStatus
+from gdb_etm.coresight.sink import MARK, MARK_BYTES, Drained, Progress, SinkSetup, SinkStatus
 from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import tmc
@@ -22,6 +22,7 @@ _LARGEST = 1 << 26
 _FRAME = 16
 _CHUNK_WORDS = 1024
 _HINT = "is its trace clock on, and is nothing else using this buffer?"
+_MARK = struct.pack("<%dI" % len(MARK), *MARK)
 _FORMATTED = tmc.FFCR.encode(EnFt=1, EnTI=1, FOnFlIn=1, FOnTrigEvt=1, TrigOnTrigIn=1)
 _STOP_AT_ONCE: Tuple[Step, ...] = (
     write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0), "stopped while it is programmed"),
@@ -41,6 +42,8 @@ class TraceMemoryController:
         self._deadline = deadline
         self._size = 0
         self._begun = False
+        # Where reading began.
+        self._oldest = 0
         self._drained: Optional[Drained] = None
         self._setup, self._stopped_itself = SinkSetup(), False
 
@@ -82,7 +85,7 @@ class TraceMemoryController:
             *((request,) if setup.sync_bytes else ()),
             write(tmc.MODE, tmc.MODE.encode(MODE=tmc.MODE_CIRCULAR), "the newest trace replaces the oldest"),
             write(tmc.RRP, 0, "read from the start", is_live=True),
-            write(tmc.RWP, 0, "the buffer is empty", is_live=True),
+            write(tmc.RWP, setup.begin(self._size), "the buffer is empty", is_live=True),
             *self._trigger_steps(setup),
             write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=1), "capture"),
         )
@@ -106,6 +109,11 @@ class TraceMemoryController:
 
         :raises CaptureError: It does not get ready.
         """
+        if setup.full_after:
+            self.abandon()
+            self.registers.write(tmc.RWP, setup.begin(self._size) - MARK_BYTES)
+            for word in MARK:
+                self.registers.command(tmc.RWD, word)
         carry_out(self.steps(setup), self.registers, tmc.PAGE, self._deadline)
         self._begun = False
         self._drained = None
@@ -149,7 +157,8 @@ class TraceMemoryController:
         """Look, without changing anything."""
         registers = self.registers
         status = tmc.STS.decode(registers.read(tmc.STS))
-        filled = self._size if status["Full"] else registers.read(tmc.RWP) % self._size
+        begin = self._setup.begin(self._size)
+        filled = self._size if status["Full"] else (registers.read(tmc.RWP) - begin) % self._size
         # A flush that stops it leaves TraceCaptEn set.
         capturing = bool(registers.read(tmc.CTL)) and not status["TMCReady"]
         return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
@@ -171,13 +180,23 @@ class TraceMemoryController:
             raise CaptureError(
                 "the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost" % registers.base
             )
-        write = registers.read(tmc.RWP) % self._size
-        start, length = (write, self._size) if status["Full"] else (0, write)
+        write, is_full = registers.read(tmc.RWP) % self._size, bool(status["Full"])
+        start, length = (write, self._size) if is_full else (0, write)
+        begin = self._setup.begin(self._size)
+        if begin and not self._begun:
+            # Reading begins where the component says: there, or at the oldest word of what it takes for its content.
+            self._oldest = registers.read(tmc.RRP) % self._size
+        if begin:
+            start, length = self._oldest, (write - self._oldest) % self._size or is_full * self._size
         # Reading begins at the oldest word and cannot begin again: what an interrupted drain has read is gone.
         taken = (registers.read(tmc.RRP) - start) % self._size if self._begun else 0
         again, self._begun = self._begun, True
         data = self._read(max(length - taken, 0) // 4, progress)
-        end = BufferEnd.WRAPPED if status["Full"] else BufferEnd.STARTED
+        end = BufferEnd.WRAPPED if is_full else BufferEnd.STARTED
+        if begin and not taken:
+            stale = (begin - start) % self._size
+            if not is_full or not stale or data[stale - MARK_BYTES : stale] == _MARK:
+                return Drained(data[stale:], BufferEnd.STARTED, bool(status["Triggered"]), self._stopped_itself)
         if taken or again and not data:
             end = BufferEnd.UNKNOWN
         # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.

@@ -40,6 +40,8 @@ class TracePath(NamedTuple):
     dwt: Optional[Component] = None
     # The debug registers of the source's processor, if that is an A or R profile one.
     debug: Optional[Component] = None
+    # All Cross Trigger Interfaces of the chip.
+    interfaces: Tuple[Component, ...] = ()
 
 
 class CoreLocation(NamedTuple):
@@ -87,6 +89,7 @@ def find_path(
         _beside(components, source, ComponentKind.SCS),
         _beside(components, source, ComponentKind.DWT),
         _core_debug(components, source),
+        tuple(component for component in components if component.kind is ComponentKind.CTI),
     )
 
 

@@ -5,6 +5,6 @@
 - ``etmv3.py``, ``etmv3_comparators.py``, ``etmv3_id.py``, ``etmv3_page.py``: IHI 0014Q, chapter 3.
 - ``ptm.py``: IHI 0035B, chapter 3, where it differs.
 - ``etb.py``, ``tmc.py``, ``funnel.py``: buffers and links.
-- ``mtb.py``: trace unit and buffer at once.
+- ``mtb.py``: trace unit and buffer at once; ``cti.py``: Cross Trigger Interface.
 - ``cortex_m.py``, ``dwt.py``, ``dwt_v8.py``: debug registers of the processor.
 """

@@ -7,6 +7,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from gdb_etm.coresight.romtable import Discovery
 from gdb_etm.traceunit.actions import StartTracing, StopTracing, Trace
 from gdb_etm.traceunit.features import features
+from gdb_etm.traceunit.full_halt import FullHaltState
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
@@ -151,6 +152,7 @@ def info_lines(discovery: Discovery, trace: Optional[TraceSession], in_full: boo
         yield path_line(trace)
         yield "The trace unit has: " + ", ".join(trace.unit.abilities)
         yield from _feature_lines(trace, in_full)
+        yield halt_line(trace)
         for note in trace.unit.notes:
             yield "note: " + note
     rows: List[List[str]] = []
@@ -161,6 +163,25 @@ def info_lines(discovery: Discovery, trace: Optional[TraceSession], in_full: boo
         yield from align(rows)
     for note in discovery.notes:
         yield "note: " + note
+
+
+def halt_line(trace: TraceSession) -> str:
+    """Say what halts the core in a recording."""
+    full, by_time = trace.full_halt, "this computer's clock" if trace.path.dwt is None else "the DWT's cycle counter"
+    if trace.unit.protocol == "mtb":
+        return 'What halts the core for "etm record": the MTB, at a watermark'
+    words = by_time
+    if full is not None and full.state is FullHaltState.UNTRIED:
+        words += ', until "etm record" knows whether a full buffer does so by a CTI'
+    elif full is not None and full.state is FullHaltState.ABSENT:
+        words += ": of the buffer no CTI hears that leads to the core"
+    elif full is not None and full.route is not None:
+        words = "the full buffer: input %d of %s leads to %s" % (
+            full.route.number,
+            full.route.interface.component,
+            full.core,
+        )
+    return 'What halts the core for "etm record": %s' % words
 
 
 def _feature_lines(trace: TraceSession, in_full: bool) -> Iterator[str]:

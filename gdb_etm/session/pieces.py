@@ -1,8 +1,8 @@
 """Recordings that are longer than the trace buffer: piece by piece.
 
 The core runs until the buffer is nearly full, is halted, the buffer is read, and the core runs on.  What halts it in
-time is a Micro Trace Buffer itself, at its watermark, or the cycle counter of a Cortex-M's DWT, to the cycle; else the
-computer's clock.
+time is a Micro Trace Buffer itself, at its watermark; another buffer that is full, by Cross Trigger Interfaces; or the
+cycle counter of a Cortex-M's DWT, to the cycle; else the computer's clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import Callable, NamedTuple, Optional, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.coresight.cycle_halt import CycleHalt
+from gdb_etm.coresight.cycle_halt import MOST_CYCLES, CycleHalt
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.registers.cortex_m import DFSR
@@ -20,7 +20,8 @@ from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.debugger import Ran
 from gdb_etm.session.pace import Pace
 from gdb_etm.session.session import DebugSession
-from gdb_etm.session.watermark import WatermarkHalt
+from gdb_etm.session.watermark import REQUEST_SIGNALS, WatermarkHalt
+from gdb_etm.traceunit.full_halt import FullHalt
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.views.recorded import Recorded
 from gdb_etm.views.text import plural
@@ -69,6 +70,10 @@ class PieceRecorder:
         self._last_seen = self._last_milliseconds = 0
         self._text = self._untimed = ""
         self._halt: Union[CycleHalt, WatermarkHalt, None] = None
+        # What halts the core when the buffer is full, where it may.
+        self._full: Optional[FullHalt] = None
+        # The channel that it uses, as the process beside GDB knows it.
+        self._channel: Optional[int] = None
         self._path: Optional[TracePath] = None
         self._pace = Pace(1.0, 0)
         # What gives what the debugger printed.
@@ -93,10 +98,17 @@ class PieceRecorder:
         self._halt = None if self._untimed else halt
         if self._request.sample is not None and self._halt is None:
             raise CommandError("--sample: %s; --stitch runs by this computer's clock then" % self._untimed)
+        if self._request.sample is None and trace.unit.protocol != "mtb":
+            self._full = trace.full_halt
+        trace.lent = halt.registers if isinstance(halt, CycleHalt) else None
         self._pace = self._new_pace(trace.sink.size)
         connection = session.connected()
         connection.measure, session.is_recording = self._measured, True
         try:
+            if self._full is not None:
+                self._full.begin()
+                trace.resume()
+            connection.leave_restoration()
             with session.debugger.kept_quiet() as printed:
                 self._printed = printed
                 end = self._run_with_progress()
@@ -106,6 +118,10 @@ class PieceRecorder:
             connection.measure, session.is_recording = lambda: "", False
             if halt is not None:
                 halt.release()
+            if self._full is not None:
+                self._full.release()
+            trace.lent = None
+            connection.leave_restoration()
         return self._recorded(end)
 
     def _new_pace(self, size: int) -> Pace:
@@ -135,7 +151,8 @@ class PieceRecorder:
         seconds = left
         self._since = 0
         if halt is None:
-            seconds = self._pace.next if left is None else min(self._pace.next, left)
+            length = self._length()
+            seconds = length if left is None else left if length is None else min(length, left)
         else:
             self._since = halt.arm(self._cycles_wanted())
         self._resumed = time.monotonic()
@@ -149,6 +166,7 @@ class PieceRecorder:
         count = 0 if halt is None else halt.count()
         cycles = (count - self._since) % _WRAP if isinstance(halt, CycleHalt) else None
         self._take(record, cycles, ran)
+        self._learn(ran, count)
         end = self._end(ran, count) if was_read else _INTERRUPTED
         if end:
             self._text = self._told(self._is_other_halt(ran, count))
@@ -166,15 +184,36 @@ class PieceRecorder:
             return "at most %.3g s" % (time.monotonic() - self._resumed) + _RAN
         return plural((self._halt.count() - self._since) % _WRAP, "cycle") + _RAN
 
+    def _length(self) -> Optional[float]:
+        # Of the next piece, in cycles or seconds; None: a full buffer ends it.
+        return None if self._full is not None and self._full.halts else self._pace.next
+
+    def _learn(self, ran: Ran, count: int) -> None:
+        # Where a full buffer halts the core, it is not known from the beginning.
+        full, trace = self._full, self._session.connected().session()
+        if full is None:
+            return
+        if full.channel != self._channel:
+            self._channel = full.channel
+            self._session.connected().leave_restoration()
+        record = self._session.current
+        is_over = self._halt is not None and self._halt.is_over(count)
+        full.judge(ran.is_itself and not is_over and not self._status() & _ENDING)
+        if full.halts and record is not None and record.capture.end is BufferEnd.WRAPPED:
+            full.widen(trace.sink.size)
+
     def _cycles_wanted(self) -> int:
         request = self._request
         if request.sample is not None:
             # As long as it may be for anything that happens at random: so no habit of the program is missed.
             return round(random.expovariate(1 / max(request.sample, 1)))
+        length = self._length()
+        if length is None:
+            length = MOST_CYCLES
         if request.instructions is None:
-            return round(self._pace.next)
+            return round(length)
         # An instruction takes about a cycle.
-        return round(min(self._pace.next, max(request.instructions - self._instructions, _LEAST_CYCLES)))
+        return round(min(length, max(request.instructions - self._instructions, _LEAST_CYCLES)))
 
     def _take(self, record: CaptureRecord, cycles: Optional[int], ran: Ran) -> None:
         size, is_wrapped = len(record.capture.buffer), record.capture.end is BufferEnd.WRAPPED
@@ -210,14 +249,15 @@ class PieceRecorder:
         # Whether something else than the end of the piece has halted the core.
         if not ran.is_itself:
             return False
-        if self._halt is None or self._session.halted_by not in ("", *self._halt.signals):
+        halted_by, halt = self._session.halted_by, self._halt
+        if self._full is not None and self._full.has_halted:
+            return halted_by not in ("", *REQUEST_SIGNALS) or bool(self._status() & _ENDING)
+        if halt is None or halted_by not in ("", *halt.signals) or self._status() & _ENDING:
             return True
-        if self._status() & _ENDING:
-            return True
-        if not self._halt.is_ours:
+        if not halt.is_ours:
             # A watchpoint took the comparator; it is what has halted the core.
             return True
-        return not self._halt.is_over(count)
+        return not halt.is_over(count)
 
     def _status(self) -> int:
         # DFSR; 0 where it is not reached, or was cleared since.

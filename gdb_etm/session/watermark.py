@@ -12,6 +12,9 @@ from gdb_etm.registers import mtb
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
 
+# As what servers tell a halt that an external request has caused (pyOCD, OpenOCD).
+REQUEST_SIGNALS = ("SIGTRAP", "SIGSTOP", "SIGINT")
+
 
 class WatermarkHalt:
     """What halts the core when the buffer is nearly full.
@@ -21,8 +24,8 @@ class WatermarkHalt:
 
     # Nobody else may take the watermark.
     is_ours = True
-    # As what servers tell a halt that an external request has caused (pyOCD, OpenOCD).
-    signals = ("SIGTRAP", "SIGSTOP", "SIGINT")
+    # As what servers tell its halts.
+    signals = REQUEST_SIGNALS
 
     def __init__(self, session: DebugSession) -> None:
         self._session = session

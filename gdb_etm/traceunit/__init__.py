@@ -11,6 +11,7 @@ with its reason.  One loop applies it.  What a unit lacks is refused with the id
 - ``dwt_match.py``, ``watchpoints.py``: comparators that a Cortex-M's DWT lends to its trace unit.
 - ``unit.py``, ``management.py``: what all units share: power, locks and claims; ``drivers.py`` chooses one.
 - ``session.py``: source, links and sink of one path, worked in the right order; ``status.py`` is what they do.
+- ``full_halt.py``: halts the core when the buffer is full, by Cross Trigger Interfaces.
 - ``bench.py``, ``parts.py``, ``by_hand.py``: the registers of the whole path, planned, read, and written by hand.
 - ``doctor/``: why there is no trace.
 """

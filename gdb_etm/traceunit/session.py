@@ -14,12 +14,13 @@ from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.coresight.funnel import Funnel
 from gdb_etm.coresight.mtb import MtbBuffer
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, Progress, Sink, SinkSetup
+from gdb_etm.coresight.sink import Drained, Progress, Sink, SinkSetup, trigger_notes
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError, CaptureError, EtmError, UnsupportedError
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.drivers import make_sink, make_unit
+from gdb_etm.traceunit.full_halt import FullHalt, cores_interface
 from gdb_etm.traceunit.mtb.plan import watermark
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
@@ -67,6 +68,11 @@ class TraceSession:
         self._setup = SinkSetup()
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
+        # Registers that a recording changes beside those of the trace; None while there is none.
+        self.lent: Optional[Borrowed] = None
+        # What halts the core when the buffer is full; None where there is nothing that might.
+        own = cores_interface(path.interfaces, path.scs)
+        self.full_halt = None if own is None else FullHalt(path.interfaces, own, deadline)
         self._enabled_trace = False
         # Whether the unit lost its power while it traced what the buffer holds.
         self._lost_power = False
@@ -84,6 +90,8 @@ class TraceSession:
             for link in self._links:
                 link.attach()
             self.sink.attach()
+            if self.full_halt is not None:
+                self.full_halt.attach()
         except (EtmError, KeyboardInterrupt):
             self._give_back()
             raise
@@ -240,6 +248,8 @@ class TraceSession:
             return
         self._lost_power = self.unit.regain() or self._lost_power
         self.unit.disable()
+        if self.full_halt is not None:
+            self.full_halt.stopping(self.sink)
         self.sink.stop()
         self.state = SessionState.STOPPED
 
@@ -270,24 +280,12 @@ class TraceSession:
         if drained.notes:
             return drained.notes
         if not self._lost_power:
-            return self._trigger_notes(drained)
+            return trigger_notes(self._setup, self.sink.size, drained)
         words = (
             "the trace unit lost its power while it traced (%s), and what it was programmed with: what ran after"
             " that is not in the trace; before it traces again it is programmed anew"
         )
         return (words % self.unit.power_loss,)
-
-    def _trigger_notes(self, drained: Drained) -> Tuple[str, ...]:
-        if self._setup.after_trigger is None:
-            return ()
-        after = 4 * self._setup.trigger_words(self.sink.size)
-        if drained.stopped_itself:
-            words = "a trigger has stopped the buffer with {:,} bytes after it: the trace ends before the halt"
-        elif drained.triggered:
-            words = "a trigger came, and the halt less than {:,} bytes of trace after it"
-        else:
-            words = "no trigger came: the trace goes to the halt"
-        return (words.format(after),)
 
     def status(self) -> SessionStatus:
         """Look, without changing anything."""
@@ -313,7 +311,9 @@ class TraceSession:
         DEMCR is left out: a debugger that ends sets it itself, and it holds more than our bit.
         """
         links = [write for link in self._links for write in link.restoration()]
-        return [*self.unit.restoration(), *links, *self.sink.restoration()]
+        halt = [] if self.full_halt is None else self.full_halt.restoration()
+        halt += [] if self.lent is None else self.lent.restoration()
+        return [*halt, *self.unit.restoration(), *links, *self.sink.restoration()]
 
     def close(self) -> None:
         """Stop tracing and put everything back as it was found.
@@ -340,7 +340,11 @@ class TraceSession:
     def _start_sink(self) -> None:
         for link in self._links:
             link.start()
-        self.sink.start(self._setup)
+        if self.full_halt is None:
+            self.sink.start(self._setup)
+            return
+        self.sink.start(self._setup._replace(full_after=self.full_halt.full_after(self.sink.size)))
+        self.full_halt.started()
 
     def _silence(self) -> None:
         # Another error is being reported already; the state must be one that start() can begin from.
@@ -353,6 +357,7 @@ class TraceSession:
     def _give_back(self) -> Optional[EtmError]:
         first: Optional[EtmError] = None
         steps: Tuple[Callable[[], None], ...] = (
+            *(() if self.full_halt is None else (self.full_halt.release,)),
             self.unit.release,
             *(link.release for link in self._links),
             self.sink.release,

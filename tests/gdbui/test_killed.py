@@ -164,6 +164,28 @@ def test_while_the_program_runs_and_is_traced(board: Board) -> None:
     assert_sane(board)
 
 
+def test_while_it_records(board: Board) -> None:
+    # Until the buffer's interface leads to the core's, and the comparator counts cycles.
+    there = (
+        "python import os; from gdb_etm.traceunit.full_halt import FullHalt as F; c = F._connect;"
+        " F._connect = lambda s: (c(s), s.halts and os.write(2, b'connected\\n'))[0]"
+    )
+    process = gdb(board, ["etm start", there, "set width 0", "python print('there', flush=True)", "etm record"])
+    wait_for(process, "there")
+    wait_for(process, "connected")
+    process.kill()
+    process.communicate()
+    assert wait_until(lambda: not board.users())
+    assert board.runs
+    registers = ("0xe0044000", "0xe00440a0", "0xe0044134", "0xe0045000", "0xe0045028", "0xe0001028")
+    looks = ["set mem inaccessible-by-default off", *("x/xw %s" % each for each in registers)]
+    output = run_gdb(["file %s" % board.elf, board.where, *looks, "etm disconnect"])
+    found = re.findall(r"^(0xe00[0-9a-f]{5}):\s(0x[0-9a-f]{8})$", output, re.MULTILINE)
+    # An Armv8-M comparator shows what it is in its upper bits (DDI 0553, DWT_FUNCTIONn.ID), and that there was a match.
+    assert [(each, int(value, 16) & 0xFFFFFF) for each, value in found] == [(each, 0) for each in registers], output
+    assert_sane(board)
+
+
 def test_the_process_beside_gdb(board: Board) -> None:
     """Nothing is restored: the core runs on, the unit is reused."""
     tell = "python print('process', flush=True)"
