@@ -1,6 +1,7 @@
 """Compare the counts of long recordings with what really ran.
 
-Programs on three boards are recorded with --stitch, each again and again until so many instructions were seen.
+Programs on three boards are recorded with --stitch until so many instructions were seen.  Each begins again where it
+would end.
 What the board says that ran is counted by other means: symbols of the ELF file, Capstone, and a stack of return
 addresses.  For each program:
 
@@ -88,10 +89,14 @@ class Symbols:
         start, size = self._functions[at] if at >= 0 else (0, 0)
         return start if start <= address < start + size else None
 
+    def code(self, address):
+        """Give four bytes of code."""
+        return next(data[address - at :][:4] for at, data in self._segments if at <= address < at + len(data))
+
     def kind(self, address):
         """Tell what an instruction is, and its size."""
         if address not in self._known:
-            data = next(data[address - at :][:4] for at, data in self._segments if at <= address < at + len(data))
+            data = self.code(address)
             one = next(self._capstone.disasm(data, address), None)
             self._known[address] = (_kind(one), one.size) if one is not None else ("", 4 if data[1] >= 0xE8 else 2)
         return self._known[address]
@@ -200,6 +205,46 @@ class Truth:
         self.before[-1], self.is_resumed = address, False
 
 
+def endless(path, folder):
+    """Give a copy of a program whose Reset_Handler begins again in place of calling finished."""
+    from tests.firmware.build import symbol
+
+    symbols = Symbols(path)
+    starts = {name: symbol(path, name) for name in ("Reset_Handler", "finished")}
+    copy = os.path.join(folder, os.path.basename(path))
+    with open(path, "rb") as file:
+        data = file.read()
+    at = starts["Reset_Handler"]
+    while symbols.function(at) == starts["Reset_Handler"]:
+        kind, size = symbols.kind(at)
+        code = symbols.code(at)
+        if kind == "call" and code == _branch(at, starts["finished"], 0xD000):
+            offset = next(_offsets(path, at))
+            data = data[:offset] + _branch(at, starts["Reset_Handler"], 0x9000) + data[offset + 4 :]
+        at += size
+    with open(copy, "wb") as file:
+        file.write(data)
+    return copy
+
+
+def _branch(at, target, kind):
+    # BL T1 and B T4: DDI 0553, C2.4.
+    offset = target - at - 4
+    sign = offset >> 24 & 1
+    ones = [(offset >> bit & 1) ^ 1 ^ sign for bit in (23, 22)]
+    low = kind | ones[0] << 13 | ones[1] << 11 | offset >> 1 & 0x7FF
+    return (0xF000 | sign << 10 | offset >> 12 & 0x3FF).to_bytes(2, "little") + low.to_bytes(2, "little")
+
+
+def _offsets(path, address):
+    from elftools.elf.elffile import ELFFile
+
+    with open(path, "rb") as file:
+        for one in ELFFile(file).iter_segments():
+            if one["p_type"] == "PT_LOAD" and 0 <= address - one["p_vaddr"] < one["p_filesz"]:
+                yield one["p_offset"] + address - one["p_vaddr"]
+
+
 def recorded(board, program, wanted, folder):
     """Record a program on a board; give what was counted, and the path of the board's file."""
     from tests import gdb_session
@@ -207,7 +252,7 @@ def recorded(board, program, wanted, folder):
     from tests.firmware.cortex_m4 import build as build_m4
 
     gdb_session.SECONDS = 24 * 3600
-    path = (build_m4 if board == "m4" else build).elf(program)
+    path = endless((build_m4 if board == "m4" else build).elf(program), folder)
     out, truth = os.path.join(folder, "counted.json"), os.path.join(folder, "truth")
     commands = ["file " + path, "etm connect board:%s --elf %s --truth %s" % (board, path, truth)]
     commands += ["set etm history-limit unlimited", "etm start"]
