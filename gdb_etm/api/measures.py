@@ -10,7 +10,7 @@ from gdb_etm.analysis.measured import Latency, MeasuredCall, TakenException, lat
 from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.causes import FAULTS
 from gdb_etm.errors import CommandError
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, count_all, measure_of
@@ -131,7 +131,7 @@ class Measures:
         :param file: The end of its path, such as ``"rx.c"``.
         :raises CommandError: There is no such file with code.
         """
-        sources = ProgramSources(self._session.debugger.program_files())
+        sources = sources_of(self._session.debugger.program_files())
         found = sources.coverage(count_all([self._decoded]), self._decoded.history.blocks).files
         for one in found:
             if one.path == file or ("/" + one.file).endswith("/" + file):

@@ -10,7 +10,7 @@ from gdb_etm.commands.parse import path
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError
 from gdb_etm.exports.formats import COVERAGE_FORMATS, export_coverage
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.counted import counts_shown
 from gdb_etm.session.debugger import read_source
 from gdb_etm.session.session import DebugSession
@@ -25,7 +25,7 @@ EXPORT = path(
 def run_coverage(session: DebugSession, values: Values) -> Iterator[str]:
     """Say what was seen to run."""
     decoded = session.shown(values.get(TRACE_ID))
-    sources = ProgramSources(session.debugger.program_files())
+    sources = sources_of(session.debugger.program_files())
     coverage = sources.coverage(counts_shown(session, decoded), decoded.history.blocks)
     yield from coverage_lines(coverage, values.get(WHAT) or "", values.get(EXPORT) or "")
 

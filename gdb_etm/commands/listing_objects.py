@@ -20,7 +20,7 @@ from gdb_etm.commands.why import asked_register
 from gdb_etm.history.budget import spend
 from gdb_etm.history.calls import Break, Entry, Interrupt, ThreadSwitch
 from gdb_etm.history.store import ExecutionHistory, TracedInstruction
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.values import Value
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
@@ -185,7 +185,7 @@ def _exported(session: DebugSession, values: Values, export: Argument[str], comm
 
 def _coverage(session: DebugSession, values: Values) -> Dict[str, Any]:
     decoded = session.shown(values.get(TRACE_ID))
-    sources = ProgramSources(session.debugger.program_files())
+    sources = sources_of(session.debugger.program_files())
     coverage = sources.coverage(counts_shown(session, decoded), decoded.history.blocks)
     return coverage_object(coverage, _exported(session, values, COVERAGE_EXPORT, COVERAGE))
 

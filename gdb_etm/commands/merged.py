@@ -17,7 +17,7 @@ from gdb_etm.exports.encode import write
 from gdb_etm.exports.formats import COVERAGE_FORMATS, PROFILE_FORMATS, ProfileExport, export_profile
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.offline.debugger import OfflineDebugger
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.halt_states import anchored_of
@@ -116,7 +116,7 @@ class _Decoded:
 
     def __init__(self, snapshots: Sequence[str], files: Sequence[str], notes: List[str]) -> None:
         self.debugger = OfflineDebugger(files)
-        self.sources = ProgramSources(files)
+        self.sources = sources_of(files)
         self._snapshots = snapshots
         self._files = files
         self._notes = notes

@@ -12,7 +12,7 @@ from gdb_etm.commands.parse import flag, path
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError
 from gdb_etm.exports.formats import PROFILE_FORMATS, ProfileExport, export_profile
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
 from gdb_etm.session.counted import counts_shown, profile_shown
 from gdb_etm.session.interpreter import interpreter
@@ -39,7 +39,7 @@ def run_profile(session: DebugSession, values: Values) -> Iterator[str]:
     if export is None:
         yield from report_lines(profile, values.get(WHAT) or "", None if limit == "unlimited" else int(limit))
     else:
-        sources = ProgramSources(session.debugger.program_files())
+        sources = sources_of(session.debugger.program_files())
         made = ProfileExport(profile, counts_shown(session, decoded), sources.function_at, sources.source_of)
         yield "written to %s (%s)" % (export, export_profile(export, made, encode_beside))
 

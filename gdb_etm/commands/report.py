@@ -12,7 +12,7 @@ from gdb_etm.commands.profile import WITH_CYCLES, encode_beside
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.exports.formats import Encode
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, count_all, profile_of
 from gdb_etm.session.diagnosed import diagnosed
 from gdb_etm.session.reported import ReportParts, report_document
@@ -60,7 +60,7 @@ def written_report(
     """
     decoded = session.shown(trace_id)
     profile = profile_of(session.debugger, decoded, unit)
-    sources = ProgramSources(session.debugger.program_files())
+    sources = sources_of(session.debugger.program_files())
     coverage = sources.coverage(count_all([decoded]), decoded.history.blocks)
     has_fault, fault = _fault(session, trace_id)
     document = report_document(session, decoded, ReportParts(coverage, profile, fault, has_fault))

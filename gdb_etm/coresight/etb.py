@@ -98,12 +98,14 @@ class EmbeddedTraceBuffer:
         :raises CaptureError: It does not stop what it did before.
         """
         self._setup, self._stopped_itself = setup, False
+        steps = self.steps(setup)
         if setup.full_after:
             self.abandon()
             self.registers.write(etb.RWP, setup.begin(self.size) // 4 - len(MARK))
             for word in MARK:
                 self.registers.command(etb.RWD, word)
-        carry_out(self.steps(setup), self.registers, etb.PAGE, self._deadline)
+            steps = steps[len(_STOP_AT_ONCE) :]
+        carry_out(steps, self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
         """Flush and stop; the source must have stopped before.

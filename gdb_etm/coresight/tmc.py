@@ -109,12 +109,14 @@ class TraceMemoryController:
 
         :raises CaptureError: It does not get ready.
         """
+        steps = self.steps(setup)
         if setup.full_after:
             self.abandon()
             self.registers.write(tmc.RWP, setup.begin(self._size) - MARK_BYTES)
             for word in MARK:
                 self.registers.command(tmc.RWD, word)
-        carry_out(self.steps(setup), self.registers, tmc.PAGE, self._deadline)
+            steps = steps[len(_STOP_AT_ONCE) :]
+        carry_out(steps, self.registers, tmc.PAGE, self._deadline)
         self._begun = False
         self._drained = None
         self._setup, self._stopped_itself = setup, False

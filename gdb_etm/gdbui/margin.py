@@ -14,7 +14,7 @@ import gdb
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.offline.program_sources import ProgramSources
+from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.counted import COUNTS, counts_shown
 from gdb_etm.session.session import DebugSession
@@ -147,7 +147,7 @@ class CountMargin:
     def _lines_of(self, counts: ExecutionCounts) -> Dict[str, Dict[int, int]]:
         if self._lines is None:
             assert self._counted is not None
-            sources = ProgramSources(self._debugger.program_files())
+            sources = sources_of(self._debugger.program_files())
             coverage = sources.coverage(counts, self._counted[0].history.blocks)
             self._lines = {
                 os.path.realpath(file.file): {line.line: line.times for line in file.lines} for file in coverage.files

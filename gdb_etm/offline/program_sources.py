@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterator, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.coverage import Coverage, LinePiece, cover
@@ -53,5 +53,29 @@ class ProgramSources:
         found = self._files.get(file)
         if found is None:
             tried = [file, *(os.path.normpath(os.path.join(folder, file)) for folder in self._folders)]
-            found = self._files[file] = next(filter(os.path.exists, tried), file)
+            found = next(filter(os.path.exists, tried), None)
+            if found is None:
+                # It may be there another time.
+                return file
+            self._files[file] = found
         return found
+
+
+# What was read last, and of which files: names, times of change, sizes.
+_Key = Tuple[Tuple[str, int, int], ...]
+_last: List[Tuple[_Key, ProgramSources]] = []
+
+
+def sources_of(paths: Sequence[str]) -> ProgramSources:
+    """Give what ELF files say, read again only when one has changed.
+
+    :raises ImageError: One of them cannot be read.
+    """
+    try:
+        states = [(path, os.stat(path)) for path in paths]
+    except OSError:
+        return ProgramSources(paths)
+    key = tuple((path, state.st_mtime_ns, state.st_size) for path, state in states)
+    if not _last or _last[0][0] != key:
+        _last[:] = [(key, ProgramSources(paths))]
+    return _last[0][1]

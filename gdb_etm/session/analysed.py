@@ -32,11 +32,13 @@ def count_all(histories: Iterable[Decoded]) -> ExecutionCounts:
 
 
 def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
-    """Make a history's profile.
+    """Make a history's profile, once; nobody may change it.
 
     :param unit: ``"instructions"`` or ``"cycles"``.
     :raises CommandError: Cycles are wanted and were not traced, or there are no instructions.
     """
+    if unit in decoded.profiles:
+        return decoded.profiles[unit]
     profile = CallProfile(unit)
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
@@ -44,6 +46,7 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
         raise CommandError(_NO_CYCLES)
     calls = decoded.calls(debugger.function_at, is_whole=True)
     profile.add(calls, len(decoded.history), measure_of(decoded, unit), _labels(debugger, decoded), decoded.paused)
+    decoded.profiles[unit] = profile
     return profile
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.capture import MemoryImage, RawCapture, with_images
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
@@ -82,6 +83,8 @@ class Decoded:
         self.recovered: Optional[Recovered] = None
         # What is known of how its calls are found; of a small history nothing is kept.
         self.steps: Optional[StepMemory] = None
+        # Its profiles by unit, see :mod:`gdb_etm.session.analysed`.
+        self.profiles: Dict[str, CallProfile] = {}
         self._calls: Optional[CallHistory] = None
         self._threads: Optional[NamedThreads] = None
         self._paused: Optional[FrozenSet[int]] = None
@@ -112,6 +115,7 @@ class Decoded:
     def forget_symbols(self) -> None:
         """Forget the call history: the symbols have changed."""
         self._calls = self._threads = self.recovered = self.steps = None
+        self.profiles.clear()
         if self.walk is not None:
             self.walk.cursor.forget()
 

@@ -29,7 +29,8 @@ def profile_shown(session: DebugSession, decoded: Decoded, unit: str) -> CallPro
     :param unit: ``"instructions"`` or ``"cycles"``.
     :raises CommandError: Cycles are wanted and were not traced, or there are no instructions.
     """
-    profile = profile_of(session.debugger, decoded, unit)
+    profile = CallProfile(unit)
+    profile.merge(profile_of(session.debugger, decoded, unit))
     if session.joined is not None and session.joined.has_made(decoded):
         profile.merge(session.joined.older.profile(decoded, unit))
     return profile

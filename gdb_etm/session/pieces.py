@@ -72,6 +72,8 @@ class PieceRecorder:
         self._halt: Union[CycleHalt, WatermarkHalt, None] = None
         # What halts the core when the buffer is full, where it may.
         self._full: Optional[FullHalt] = None
+        # DFSR at the last halt.
+        self._cause = 0
         # The channel that it uses, as the process beside GDB knows it.
         self._channel: Optional[int] = None
         self._path: Optional[TracePath] = None
@@ -103,7 +105,7 @@ class PieceRecorder:
         trace.lent = halt.registers if isinstance(halt, CycleHalt) else None
         self._pace = self._new_pace(trace.sink.size)
         connection = session.connected()
-        connection.measure, session.is_recording = self._measured, True
+        connection.measure, session.recorded_pieces = self._measured, 0
         try:
             if self._full is not None:
                 self._full.begin()
@@ -115,7 +117,7 @@ class PieceRecorder:
         except KeyboardInterrupt:
             end = _INTERRUPTED
         finally:
-            connection.measure, session.is_recording = lambda: "", False
+            connection.measure, session.recorded_pieces = lambda: "", None
             if halt is not None:
                 halt.release()
             if self._full is not None:
@@ -163,6 +165,7 @@ class PieceRecorder:
         record = session.look()
         if record is before:
             raise CommandError("the trace of the last piece could not be read")
+        self._cause = self._status()
         count = 0 if halt is None else halt.count()
         cycles = (count - self._since) % _WRAP if isinstance(halt, CycleHalt) else None
         self._take(record, cycles, ran)
@@ -198,7 +201,7 @@ class PieceRecorder:
             self._session.connected().leave_restoration()
         record = self._session.current
         is_over = self._halt is not None and self._halt.is_over(count)
-        full.judge(ran.is_itself and not is_over and not self._status() & _ENDING)
+        full.judge(ran.is_itself and not is_over and not self._cause & _ENDING)
         if full.halts and record is not None and record.capture.end is BufferEnd.WRAPPED:
             full.widen(trace.sink.size)
 
@@ -227,6 +230,7 @@ class PieceRecorder:
             seen = 0
         self._last_seen, self._last_milliseconds = seen, round(1000 * (time.monotonic() - self._resumed))
         self._pieces += 1
+        self._session.recorded_pieces = self._pieces
         self._wrapped += is_wrapped
         self._instructions += seen
         self._size += size
@@ -238,7 +242,7 @@ class PieceRecorder:
         if self._is_other_halt(ran, count):
             is_ours = self._halt is None or self._halt.is_ours
             other = "the core halted" if is_ours else "a watchpoint"
-            return self._session.halted_by or _REASONS.get(self._status() & _ENDING, other)
+            return self._session.halted_by or _REASONS.get(self._cause & _ENDING, other)
         if left is not None and left <= 0:
             return "%g s have passed" % (self._request.seconds or 0)
         if wanted is not None and self._instructions >= wanted:
@@ -251,8 +255,8 @@ class PieceRecorder:
             return False
         halted_by, halt = self._session.halted_by, self._halt
         if self._full is not None and self._full.has_halted:
-            return halted_by not in ("", *REQUEST_SIGNALS) or bool(self._status() & _ENDING)
-        if halt is None or halted_by not in ("", *halt.signals) or self._status() & _ENDING:
+            return halted_by not in ("", *REQUEST_SIGNALS) or bool(self._cause & _ENDING)
+        if halt is None or halted_by not in ("", *halt.signals) or self._cause & _ENDING:
             return True
         if not halt.is_ours:
             # A watchpoint took the comparator; it is what has halted the core.

@@ -42,8 +42,8 @@ class DebugSession:
     :param meter: Watches what takes long.
     """
 
-    # Whether halts are pieces of a recording, which is summarised as a whole.
-    is_recording = False
+    # The pieces so far of a recording, which is summarised as a whole; None: none goes on.
+    recorded_pieces: Optional[int] = None
 
     def __init__(self, debugger: Debugger, meter: Optional[Meter] = None) -> None:
         self.debugger = debugger
@@ -335,7 +335,7 @@ class DebugSession:
             yield from hint_lines(self._anchors.halt, self.settings)
             return
         record = self.drain()
-        yield from halt_lines(record, self.decode, self.debugger, self.is_recording)
+        yield from halt_lines(record, self.decode, self.debugger, self.recorded_pieces is not None)
         yield from hint_lines(self._anchors.halt, self.settings)
         if due is not None:
             due()
@@ -349,10 +349,10 @@ class DebugSession:
         """Note the core's state: it is about to run."""
         self.background.stop()
         if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
-            with_memory = self.settings.get("anchor-memory") == "on"
             is_tracing = self.connection.keeps_tracing()
             # It asks GDB for the registers, and may find that the connection is lost.
-            self._anchors.on_resume(is_tracing, self.images() if with_memory else None)
+            images = self.images() if self.settings.get("anchor-memory") == "on" else None
+            self._anchors.on_resume(is_tracing, images, is_same=bool(self.recorded_pieces))
             if not is_tracing:
                 self._unseen = _TRACING_WAS_OFF
         self._leave()

@@ -87,7 +87,7 @@ class FullHalt:
             self.state = FullHaltState.ABSENT
 
     def begin(self) -> None:
-        """Let the buffer tell from its next start on that it is full."""
+        """Let the buffer tell, from its next start on."""
         self.is_on = self.state is not FullHaltState.ABSENT
         self.has_halted = False
 

@@ -13,7 +13,7 @@ TRIGIN, TRIGOUT, CHIN, CHOUT, GATE = 0x130, 0x134, 0x138, 0x13C, 0x140
 
 
 def two() -> Tuple[CtiDevice, CtiDevice, List[bool]]:
-    """Return an interface with a wire to trigger input 2, another, and the wire."""
+    """Return an interface, another, and a wire to the first."""
     wire, matrix = [False], TriggerMatrix()
     identity = identification(0x906, 0x14, devid=DEVID)
     first = CtiDevice(0xE0045000, identity, {2: lambda: wire[0]}, matrix, has_lock=True)

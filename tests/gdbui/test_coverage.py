@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import List
 
 import pytest
 
+from tests.firmware.build import elf
 from tests.gdb_session import run_gdb
 from tests.pages import ROOT
 
@@ -86,3 +88,31 @@ def test_cycles_are_counted_where_they_were_traced() -> None:
     assert lines[0].startswith("cycles, seen in ")
     own = {line.split()[0]: int(line.split()[2].replace(",", "")) for line in lines[2:8]}
     assert min(own.values()) > 0
+
+
+def test_what_has_not_changed_is_not_measured_again() -> None:
+    counted = """from gdb_etm.analysis.activity import ActivityReader as A
+from gdb_etm.offline.program_sources import ProgramSources as P
+def count(kind, made=[]):
+    plain = kind.__init__
+    kind.__init__ = lambda self, *rest: (made.append(kind), plain(self, *rest))[1]
+    return made
+count(A); made = count(P)
+told = lambda: print('made', made.count(A), made.count(P))
+"""
+    program, asks = elf("rounds"), ["etm profile", "etm coverage"]
+    output = run_gdb(
+        [
+            "file " + program,
+            "etm connect board:m33 --elf " + program,
+            "etm start",
+            *["tbreak one_round", "continue"] * 2,
+            "python exec(%r)" % counted,
+            *[*asks, *asks, "python told()"],
+            *["tbreak one_round", "continue", *asks, "python told()"],
+            "etm disconnect",
+        ]
+    )
+    assert re.findall(r"^made (\d+) (\d+)$", output, re.MULTILINE) == [("1", "1"), ("2", "1")], output
+    first, second, third = re.findall(r"^instructions, (seen in .*):$", output, re.MULTILINE)
+    assert first == second != third
