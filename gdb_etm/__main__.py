@@ -265,6 +265,7 @@ _PROGRAMS = {
     "run": ("gdb_etm.unattended.shell", "main", "run a program as a script says, and check it; for test servers"),
     "coverage": ("gdb_etm.commands.merged", "coverage", "say what was seen to run; snapshots of one program add up"),
     "profile": ("gdb_etm.commands.merged", "profile", "say what the functions cost; snapshots of one program add up"),
+    "analyse": ("gdb_etm.farm.shell", "main", "analyse many captures at once, into tables for queries"),
     "compare": ("gdb_etm.commands.compare_shell", "main", "compare two snapshots: where they went another way first"),
     "report": ("gdb_etm.commands.report_shell", "main", "write one page with all that is known of a snapshot"),
     "blackbox": ("gdb_etm.commands.blackbox_shell", "main", "write out the C files of the black box"),

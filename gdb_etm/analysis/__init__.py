@@ -1,6 +1,7 @@
 """Analysis of executions: counts, coverage, and profiles.
 
 - ``counts.py``: how often each instruction ran, and which way each conditional branch went.
+- ``edges.py``: which instruction ran after which branch.
 - ``coverage.py``: the same by source line and function.
 - ``timeline.py``: which functions were active when.
 - ``profile.py``: calls, and instructions or cycles of each function; ``activity.py`` follows the calls for it.

@@ -49,7 +49,7 @@ class ExecutionCounts:
         paused = pauses(history)
         self.gaps += sum(isinstance(event, Gap) and at not in paused for at, event in history.interruptions())
         blocks = history.blocks
-        for executed, times in _ranges(history).items():
+        for executed, times in executed_ranges(history).items():
             addresses = history.addresses(executed)
             for address in addresses:
                 self.executed[address] += times
@@ -79,7 +79,8 @@ def is_conditional_branch(blocks: Blocks, start: int, address: int, isa: Isa) ->
     return not always_taken(blocks.program.read, start, address, isa)
 
 
-def _ranges(history: ExecutionHistory) -> CounterOf[Range]:
+def executed_ranges(history: ExecutionHistory) -> CounterOf[Range]:
+    """Count how often each range ran."""
     legs: CounterOf[Leg] = Counter()
     for number, times in Counter(history.order).items():
         for leg in history.run(number).all_legs():

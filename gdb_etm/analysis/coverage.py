@@ -120,7 +120,7 @@ def cover(
     :param functions: Its functions.
     """
     files: Dict[Tuple[str, str], Dict[int, _Line]] = {}
-    places = _Places(pieces)
+    places = LinePlaces(pieces)
     for start, address in _instructions(blocks, code):
         piece = places.at(address)
         if piece is None:
@@ -165,15 +165,29 @@ def _instructions(blocks: Blocks, code: Sequence[CodePiece]) -> Iterator[Tuple[C
             at += insn.size
 
 
-class _Places:
-    # Source lines by address.
+def program_branches(blocks: Blocks, code: Sequence[CodePiece]) -> Iterator[int]:
+    """List the addresses of the conditional branches of a program.
+
+    :param code: Where its instructions are.
+    """
+    for start, address in _instructions(blocks, code):
+        if is_conditional_branch(blocks, start.start, address, start.isa):
+            yield address
+
+
+class LinePlaces:
+    """Source lines by address.
+
+    :param pieces: The code of the lines.
+    """
 
     def __init__(self, pieces: Iterable[LinePiece]) -> None:
-        self._pieces: List[LinePiece] = sorted(pieces)
-        self._starts = [piece.start for piece in self._pieces]
+        self.pieces: List[LinePiece] = sorted(pieces)
+        self._starts = [piece.start for piece in self.pieces]
 
     def at(self, address: int) -> Optional[LinePiece]:
+        """Find the piece that holds an instruction."""
         index = bisect_right(self._starts, address) - 1
-        if index < 0 or address >= self._pieces[index].end:
+        if index < 0 or address >= self.pieces[index].end:
             return None
-        return self._pieces[index]
+        return self.pieces[index]

@@ -6,7 +6,7 @@ import os
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.analysis.counts import ExecutionCounts
-from gdb_etm.analysis.coverage import Coverage, LinePiece, cover
+from gdb_etm.analysis.coverage import Coverage, LinePiece, LinePlaces, cover
 from gdb_etm.history.frames import Function
 from gdb_etm.offline.lines import load_lines
 from gdb_etm.offline.symbols import load_symbols
@@ -24,7 +24,8 @@ class ProgramSources:
     def __init__(self, paths: Sequence[str]) -> None:
         self._folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
         self._files: Dict[str, str] = {}
-        self._code = load_code(paths)
+        # Where its instructions are.
+        self.code = load_code(paths)
         self._lines = load_lines(paths)
         self._symbols = load_symbols(paths)
 
@@ -42,7 +43,11 @@ class ProgramSources:
 
         :param blocks: The program's.
         """
-        return cover(counts, blocks, self._code, self._pieces(), self._symbols.functions)
+        return cover(counts, blocks, self.code, self._pieces(), self._symbols.functions)
+
+    def places(self) -> LinePlaces:
+        """Give the source lines by address."""
+        return LinePlaces(self._pieces())
 
     def _pieces(self) -> Iterator[LinePiece]:
         for piece in self._lines.pieces():
