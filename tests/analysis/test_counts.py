@@ -30,14 +30,15 @@ def test_every_instruction_is_counted_as_often_as_it_ran(program: str) -> None:
 def test_every_conditional_branch_went_both_ways_as_often_as_the_board_says(program: str) -> None:
     found = ran(program)
     counts = count([found.history])
-    expected = _branches(found)
+    expected = conditional_branches(found)
     assert expected
     for address, (taken, not_taken) in expected.items():
         assert counts.branch(address) == (taken, not_taken), hex(address)
     assert set(counts.taken) | set(counts.not_taken) == set(expected)
 
 
-def _branches(found: Ran) -> Dict[int, Tuple[int, int]]:
+def conditional_branches(found: Ran) -> Dict[int, Tuple[int, int]]:
+    """Count the ways of the conditional branches: taken, not taken."""
     # By Capstone: B<cond>, CBZ and CBNZ, and branches in an IT block; the way by what ran next.
     decoder = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS)
     decoder.detail = True
