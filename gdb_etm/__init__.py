@@ -16,7 +16,7 @@ package whenever it starts.
 The folders below are the rooms that trace data passes through, in order:
 ``access``, ``coresight``, ``traceunit``, then a :class:`~gdb_etm.capture.RawCapture`,
 ``framing``, ``protocols`` with ``program``, ``history``, ``recovery``, ``diagnosis``, ``views``, ``replay``,
-``session``, ``offline`` and ``beside``, ``commands``, ``gdbui``, ``api`` and ``unattended``.  ``docs/design`` tells
+``session``, ``offline``, ``farm`` and ``beside``, ``commands``, ``gdbui``, ``api`` and ``unattended``.  ``docs/design`` tells
 more.
 """
 

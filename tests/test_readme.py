@@ -25,6 +25,7 @@ _OTHERS = {
     GUIDE / "editor.md": "tests/gdbui/test_debug_adapter.py",
     GUIDE / "boards.md": "tests/board/test_boards_page.py",
     GUIDE / "unattended.md": "tests/unattended/test_page.py",
+    GUIDE / "farm.md": "tests/farm/test_page.py",
     GUIDE / "openocd.md": "tests/gdbui/test_openocd_page.py",
 }
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")

@@ -121,7 +121,7 @@ def cover(
     """
     files: Dict[Tuple[str, str], Dict[int, _Line]] = {}
     places = LinePlaces(pieces)
-    for start, address in _instructions(blocks, code):
+    for start, address in code_instructions(blocks, code):
         piece = places.at(address)
         if piece is None:
             continue
@@ -154,7 +154,11 @@ def _lines(lines: Dict[int, _Line]) -> Iterator[LineCoverage]:
         yield LineCoverage(number, line.times, tuple([branch for _, branch in sorted(line.branches.items())]))
 
 
-def _instructions(blocks: Blocks, code: Sequence[CodePiece]) -> Iterator[Tuple[CodePiece, int]]:
+def code_instructions(blocks: Blocks, code: Sequence[CodePiece]) -> Iterator[Tuple[CodePiece, int]]:
+    """Go through the instructions of a program.
+
+    :returns: The piece of code that each is in, and its address.
+    """
     for piece in code:
         at = piece.start
         while at < piece.end:
@@ -170,7 +174,7 @@ def program_branches(blocks: Blocks, code: Sequence[CodePiece]) -> Iterator[int]
 
     :param code: Where its instructions are.
     """
-    for start, address in _instructions(blocks, code):
+    for start, address in code_instructions(blocks, code):
         if is_conditional_branch(blocks, start.start, address, start.isa):
             yield address
 

@@ -12,6 +12,8 @@ Profiles, from :mod:`gdb_etm.analysis.profile`:
 - ``callgrind.py``: Callgrind's format (KCachegrind, ``callgrind_annotate``).
 - ``pprof.py``: pprof's protocol buffer.
 
+Counts, from :mod:`gdb_etm.analysis.edges`, go to compilers by ``sample_profile.py``.
+
 A timeline, from :mod:`gdb_etm.analysis.timeline`, goes to Perfetto by ``perfetto.py``.
 
 All of it goes into one page: ``report.py`` makes its document, ``page.py`` the page, of the template, style and scripts

@@ -1,4 +1,4 @@
-"""The border to Dask: a cluster, and tasks on it, few at a time.
+"""The border to Dask: a cluster, and few tasks at a time.
 
 Dask's processes unpickle what they receive, so only the user's own may speak to them.  The processes of this computer
 listen on its loopback interface and speak TLS; each side shows a certificate that is made for this one cluster, is
@@ -23,8 +23,8 @@ _WAIT = 30
 _LOOPBACK = "127.0.0.1"
 
 
-class Future(Protocol):
-    """A task, as Dask has it; it is forgotten when nobody holds it."""
+class DaskTask(Protocol):
+    """A task of Dask, which is forgotten when nobody holds it."""
 
     key: str
     status: str
@@ -36,7 +36,7 @@ class Future(Protocol):
 class DaskClient(Protocol):
     """What is used of Dask's client."""
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, pure: bool) -> Future:
+    def submit(self, function: Callable[..., Any], *arguments: Any, pure: bool) -> DaskTask:
         """Begin a task."""
 
     def nthreads(self) -> Dict[str, int]:
@@ -46,14 +46,14 @@ class DaskClient(Protocol):
         """Wait until there are so many."""
 
 
-class Ended(NamedTuple):
+class EndedTask(NamedTuple):
     """A task that has ended."""
 
     arguments: Tuple[Any, ...]
     result: Any
 
 
-class Lost(NamedTuple):
+class LostTask(NamedTuple):
     """A task whose worker died each time that it was begun."""
 
     arguments: Tuple[Any, ...]
@@ -113,7 +113,7 @@ def _local(distributed: Any, workers: int) -> Iterator[Any]:
 
 def run_all(
     client: DaskClient, function: Callable[..., Any], tasks: Iterator[Tuple[Any, ...]]
-) -> Iterator[Union[Ended, Lost]]:
+) -> Iterator[Union[EndedTask, LostTask]]:
     """Run tasks; the scheduler knows few of them at a time.
 
     :param function: A function of a module that the workers have, too.
@@ -136,13 +136,13 @@ def run_all(
 
     begin()
     while known:
-        future: Future = next(waiting)
+        future: DaskTask = next(waiting)
         arguments = known.pop(future.key)
         try:
             result = future.result()
         except distributed.KilledWorker:
-            yield Lost(arguments)
+            yield LostTask(arguments)
         else:
-            yield Ended(arguments, result)
+            yield EndedTask(arguments, result)
         del future
         begin()

@@ -83,7 +83,7 @@ def version_here() -> str:
 
 
 def build_id(files: Sequence[str]) -> str:
-    """Give the build-id of the first ELF file that has one; else nothing.
+    """Give the first build-id of some ELF files; empty without one.
 
     It is the note NT_GNU_BUILD_ID, which a linker writes with ``--build-id``.
     """

@@ -49,7 +49,7 @@ NO_FAULT, NOT_KNOWN, NOT_JUDGED = "none", "not known", ""
 
 
 class Subject(NamedTuple):
-    """A content to analyse, by the path of one capture that has it."""
+    """A content to analyse, and one capture that has it."""
 
     path: str
     content: str

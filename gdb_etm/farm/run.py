@@ -10,9 +10,10 @@ import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.errors import CommandError
-from gdb_etm.farm.cluster import DaskClient, Lost, cluster, run_all
+from gdb_etm.farm.cluster import DaskClient, LostTask, cluster, run_all
 from gdb_etm.farm.identity import analysis_of, program_of, version_here
 from gdb_etm.farm.measure import FarmProgram, Subject
+from gdb_etm.farm.samples import ProgramSamples, check_name, write_samples
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.work import Assignment, analyse, give_up, identify
 from gdb_etm.session.progress import Meter
@@ -39,6 +40,8 @@ class FarmRequest(NamedTuple):
     # Of a scheduler; None: processes of this computer, so many of them, or one for each processor.
     address: Optional[str] = None
     workers: Optional[int] = None
+    # A profile for a compiler, of these captures; None: none.
+    samples: Optional[str] = None
 
 
 class FarmResult(NamedTuple):
@@ -50,6 +53,8 @@ class FarmResult(NamedTuple):
     before: int
     # Captures that could not be analysed, each with the reason.
     bad: Sequence[Tuple[str, str]]
+    # The format of the profile that was written; empty: none.
+    samples: str = ""
 
 
 def run_farm(request: FarmRequest, meter: Meter) -> FarmResult:
@@ -59,6 +64,8 @@ def run_farm(request: FarmRequest, meter: Meter) -> FarmResult:
 
     :raises CommandError: It cannot begin, or the tables cannot be written.
     """
+    if request.samples is not None:
+        check_name(request.samples)
     paths = captures_in(request.paths)
     files = tuple(os.path.abspath(path) for path in request.files)
     store = ParquetStore(os.path.abspath(request.folder))
@@ -69,7 +76,12 @@ def run_farm(request: FarmRequest, meter: Meter) -> FarmResult:
             store.write_program(identity, program.rows())
         assignment = Assignment(store.folder, files, identity, version_here())
         with cluster(request.address, request.workers) as client:
-            return _Run(store, assignment, program, client, meter).run(paths)
+            run = _Run(store, assignment, program, client, meter)
+            result = run.run(paths)
+        if request.samples is None:
+            return result
+        samples = ProgramSamples(store, files, run.analyses)
+        return result._replace(samples=write_samples(samples, request.samples))
 
 
 def captures_in(paths: Sequence[str]) -> List[str]:
@@ -117,13 +129,17 @@ class _Run:
         try:
             self._identify(paths)
             todo = self._todo()
-            known = {one["analysis"] for one in self._captures.values() if one["analysis"]}
             self._analyse(todo)
         finally:
             ended = {path: one for path, one in self._captures.items() if self._is_ended(one)}
             self._store.write_captures(ended)
         bad = [(path, reason) for path, reason in self._store.reasons() if path in self._captures]
-        return FarmResult(len(paths), len(todo), len(known) - len(todo), bad)
+        return FarmResult(len(paths), len(todo), len(self.analyses) - len(todo), bad)
+
+    @property
+    def analyses(self) -> Set[str]:
+        """What the captures' contents are known by."""
+        return {one["analysis"] for one in self._captures.values() if one["analysis"]}
 
     def _is_ended(self, columns: Dict[str, Any]) -> bool:
         return not columns["analysis"] or columns["analysis"] in self._done
@@ -133,7 +149,7 @@ class _Run:
         with self._meter.task("reading %s" % plural(len(paths), "capture"), len(paths)) as task:
             for ended in run_all(self._client, identify, ((self._assignment, piece) for piece in pieces)):
                 piece = ended.arguments[1]
-                hashes = [("", DIED)] * len(piece) if isinstance(ended, Lost) else ended.result
+                hashes = [("", DIED)] * len(piece) if isinstance(ended, LostTask) else ended.result
                 for path, (content, reason) in zip(piece, hashes):
                     self._captures[path] = self._columns(content, reason)
                 task.advance(len(piece))
@@ -161,7 +177,7 @@ class _Run:
                 again: List[Tuple[Subject, ...]] = []
                 for ended in run_all(self._client, analyse, ((self._assignment, batch) for batch in batches)):
                     batch: Tuple[Subject, ...] = ended.arguments[1]
-                    if not isinstance(ended, Lost):
+                    if not isinstance(ended, LostTask):
                         self._done.update(subject.analysis for subject in batch)
                         task.advance(len(batch))
                     elif len(batch) > 1:

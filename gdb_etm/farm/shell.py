@@ -8,6 +8,7 @@ from typing import Iterator, Sequence
 
 from gdb_etm.errors import CommandError, harmless
 from gdb_etm.farm.run import FarmRequest, FarmResult, run_farm
+from gdb_etm.farm.samples import SAMPLE_FORMATS
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.views.text import plural
@@ -29,13 +30,14 @@ def main(words: Sequence[str]) -> int:
     if arguments.dask is not None and arguments.workers is not None:
         raise CommandError("--workers: a scheduler of your own has its workers already")
     request = FarmRequest(arguments.captures, files, arguments.out, arguments.dask, arguments.workers)
+    request = request._replace(samples=arguments.sample_profile)
     result = run_farm(request, Meter(TerminalLine(sys.stderr)))
-    for line in _lines(result, arguments.out):
+    for line in _lines(result, arguments.out, arguments.sample_profile):
         print(harmless(line))
     return 0
 
 
-def _lines(result: FarmResult, folder: str) -> Iterator[str]:
+def _lines(result: FarmResult, folder: str, samples: str) -> Iterator[str]:
     parts = [plural(result.analysed, "content") + " analysed"]
     parts += ["{:,} known before".format(result.before)] if result.before else []
     parts += ["{:,} bad".format(len(result.bad))] if result.bad else []
@@ -44,6 +46,8 @@ def _lines(result: FarmResult, folder: str) -> Iterator[str]:
         yield "  %s: %s" % (path, reason)
     if len(result.bad) > _NAMED:
         yield "  {:,} more: SELECT path, reason FROM captures WHERE reason <> ''".format(len(result.bad) - _NAMED)
+    if result.samples:
+        yield "written to %s (%s)" % (samples, result.samples)
 
 
 def _workers(text: str) -> int:
@@ -63,4 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dask", metavar="ADDRESS", help="a scheduler of Dask, such as tls://farm:8786")
     about = "processes on this computer; default: one for each processor"
     parser.add_argument("--workers", metavar="N", type=_workers, help=about)
+    formats = "; ".join("%s: %s" % (end, words) for end, (words, _) in SAMPLE_FORMATS.items())
+    about = "a profile for compilers, of these captures; the name's end says how: " + formats
+    parser.add_argument("--sample-profile", metavar="FILE", help=about)
     return parser

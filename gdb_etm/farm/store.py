@@ -57,7 +57,7 @@ class ParquetStore:
         return {str(one["analysis"]) for one in self._rows(CONTENTS, ["analysis"])}
 
     def has_program(self, program: str) -> bool:
-        """Whether a program's tables are there; that of its branches is written last."""
+        """Whether a program's tables are there; its branches come last."""
         return os.path.exists(self._path(PROGRAM_TABLES[-1].name, program + _SUFFIX))
 
     def write_program(self, program: str, rows: Rows) -> None:
@@ -92,10 +92,10 @@ class ParquetStore:
         found = self._rows(CAPTURES, ["path", "reason"])
         return [(one["path"], one["reason"]) for one in found if one["reason"]]
 
-    def table(self, table: FarmTable, columns: Sequence[str]) -> Any:
-        """Read a table with pyarrow, file by file."""
-        files = [self._parquet.read_table(path, columns=list(columns)) for path in self._files(table)]
-        return self._arrow.concat_tables(files)
+    def tables(self, table: FarmTable, columns: Sequence[str]) -> Iterator[Any]:
+        """Read columns of a table, as an Arrow table for each file."""
+        for path in self._files(table):
+            yield self._parquet.read_table(path, columns=list(columns))
 
     def _rows(self, table: FarmTable, columns: Sequence[str] = ()) -> Iterator[Dict[str, Any]]:
         for path in self._files(table):

@@ -60,7 +60,7 @@ def give_up(assignment: Assignment, program: FarmProgram, subject: Subject, reas
 
 
 def batch_name(batch: Tuple[Subject, ...]) -> str:
-    """Name a batch by what is in it: done twice it is written once."""
+    """Name a batch by its content: done twice it is written once."""
     return short(*(subject.analysis for subject in batch))
 
 

@@ -11,6 +11,7 @@
   ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state.
 - ``frame_variables.py``: functions at an address, their parameters, their local variables; ``code_entries.py`` finds
   them by address, ``places.py`` the registers and the memory that they are in.
+- ``inline_stacks.py``: an instruction's line in its function, through those that were inlined.
 - ``code_pieces.py``: where instructions are, and where data between them.
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.
 - ``comparator_limits.py``: where a comparator of instruction addresses may miss.

@@ -1,4 +1,4 @@
-"""The board's truth: edges and stretches, against what ran one after the other.
+"""The board's truth: which instruction ran after which.
 
 Capstone says which instructions are conditional branches.
 """

@@ -1,4 +1,4 @@
-"""Captures of the demo firmware, cut from a long one, and what a run says."""
+"""Captures of the demo firmware, and questions to their tables."""
 
 from __future__ import annotations
 

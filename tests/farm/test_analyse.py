@@ -41,7 +41,7 @@ class Made(NamedTuple):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Analyse captures, some of them again under other names, and a bad one."""
+    """Analyse captures, also under other names, and a bad one."""
     folder = tmp_path_factory.mktemp("farm")
     paths = cut_captures(folder, _COUNT)
     for path in paths:

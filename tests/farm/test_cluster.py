@@ -1,4 +1,4 @@
-"""Real Dask: who may speak to its processes, and how much it holds."""
+"""Real Dask: who may speak to it, and how much it holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Iterator, List, Set, Tuple
 import pytest
 
 from gdb_etm.errors import CommandError
-from gdb_etm.farm.cluster import Ended, cluster, run_all
+from gdb_etm.farm.cluster import EndedTask, cluster, run_all
 from gdb_etm.farm.libraries import library
 from gdb_etm.farm.work import Assignment, identify
 from tests.farm.made import ELF, analyse
@@ -94,7 +94,7 @@ def test_the_scheduler_holds_few_tasks(client: Any) -> None:
 
     most, ended = 0, []
     for one in run_all(client, abs, ((-number,) for number in range(200))):
-        assert isinstance(one, Ended)
+        assert isinstance(one, EndedTask)
         ended.append((one.arguments[0], one.result))
         most = max(most, client.run_on_scheduler(tasks)) if len(ended) % 10 == 0 else most
     assert sorted(ended) == [(-number, number) for number in range(199, -1, -1)]
