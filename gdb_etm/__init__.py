@@ -16,8 +16,8 @@ package whenever it starts.
 The folders below are the rooms that trace data passes through, in order:
 ``access``, ``coresight``, ``traceunit``, then a :class:`~gdb_etm.capture.RawCapture`,
 ``framing``, ``protocols`` with ``program``, ``history``, ``recovery``, ``diagnosis``, ``views``, ``replay``,
-``session``, ``offline``, ``farm`` and ``beside``, ``commands``, ``gdbui``, ``api`` and ``unattended``.  ``docs/design`` tells
-more.
+``session``, ``offline``, ``farm`` and ``beside``, ``commands``, ``gdbui``, ``api`` and ``unattended``.
+``docs/design`` tells more.
 """
 
 from __future__ import annotations

@@ -67,6 +67,16 @@ def run_farm(request: FarmRequest, meter: Meter) -> FarmResult:
     if request.samples is not None:
         check_name(request.samples)
     paths = captures_in(request.paths)
+    with cluster(request.address, request.workers) as client:
+        return run_on(client, request, paths, meter)
+
+
+def run_on(client: DaskClient, request: FarmRequest, paths: Sequence[str], meter: Meter) -> FarmResult:
+    """Analyse captures on a cluster.
+
+    :param paths: The captures themselves.
+    :raises CommandError: As for :func:`run_farm`.
+    """
     files = tuple(os.path.abspath(path) for path in request.files)
     store = ParquetStore(os.path.abspath(request.folder))
     with store.open():
@@ -75,9 +85,8 @@ def run_farm(request: FarmRequest, meter: Meter) -> FarmResult:
         if not store.has_program(identity):
             store.write_program(identity, program.rows())
         assignment = Assignment(store.folder, files, identity, version_here())
-        with cluster(request.address, request.workers) as client:
-            run = _Run(store, assignment, program, client, meter)
-            result = run.run(paths)
+        run = _Run(store, assignment, program, client, meter)
+        result = run.run(paths)
         if request.samples is None:
             return result
         samples = ProgramSamples(store, files, run.analyses)
