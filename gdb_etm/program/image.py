@@ -54,10 +54,13 @@ class Program:
 def load_elf(path: str) -> List[MemoryImage]:
     """Read the loadable segments of an ELF file.
 
+    What a program copies when it begins, such as the initial values of variables, is also where it is loaded to.
+
     :param path: The ELF file; its virtual addresses are the core's.
     :raises ImageError: When it cannot be read, is no ELF file, or is for another processor.
     """
-    images = []
+    images: List[MemoryImage] = []
+    loaded: List[MemoryImage] = []
     with open_elf(path) as elf:
         machine = elf["e_machine"]
         if machine not in ("EM_ARM", "EM_AARCH64"):
@@ -69,9 +72,12 @@ def load_elf(path: str) -> List[MemoryImage]:
                 raise ImageError("%s is cut short: %d of %d bytes of a segment" % (path, len(data), size))
             if size:
                 images.append(MemoryImage(segment["p_vaddr"], data, path))
+                loaded.append(MemoryImage(segment["p_paddr"], data, path))
     if not images:
         raise ImageError("%s has no loadable segments; is it linked?" % path)
-    return images
+    # Tools that know of no load addresses leave all of them 0.
+    are_given = any(image.address for image in loaded)
+    return images + [one for one, image in zip(loaded, images) if are_given and one.address != image.address]
 
 
 def load_constants(path: str, code: bool = False) -> List[MemoryImage]:

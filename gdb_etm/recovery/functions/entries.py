@@ -7,7 +7,7 @@ information may count several as one.  A compiler's own do not.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Dict, Iterator, Mapping, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide, skip_plain
@@ -33,11 +33,13 @@ def entries(program: Program, information: FrameInformation, isa: Isa) -> Mappin
     return found
 
 
-def branches(program: Program, information: FrameInformation, isa: Isa) -> Iterator[Tuple[int, int]]:
+@lru_cache(maxsize=2)
+def branches(program: Program, information: FrameInformation, isa: Isa) -> Sequence[Tuple[int, int]]:
     """List direct branches and calls, with where they lead.
 
     Those of code that has call frame information.
     """
+    found: List[Tuple[int, int]] = []
     for start, data in program.pieces:
         at = 0
         while at < len(data):
@@ -46,8 +48,9 @@ def branches(program: Program, information: FrameInformation, isa: Isa) -> Itera
                 at += 2
                 continue
             end = min(bounds[1] - start, len(data))
-            yield from _branches(data, start, at, end, isa)
+            found += _branches(data, start, at, end, isa)
             at = max(end, at + 2)
+    return found
 
 
 def _branches(data: bytes, start: int, at: int, end: int, isa: Isa) -> Iterator[Tuple[int, int]]:

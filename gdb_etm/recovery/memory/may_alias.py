@@ -267,9 +267,9 @@ class MayAlias:
             between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
             between.sort(reverse=True)
             part = found._replace(wanted=wanted)
-            constraint, count = self.weighing.weigh(part, until, source, -8 * distance, between)
+            constraint, looked = self.weighing.weigh(part, until, source, -8 * distance, between)
             constraints += [constraint] if constraint is not None else []
-            oldest = min([oldest, *between[count - 1 : count]])
+            oldest = min(oldest, looked)
         return oldest, constraints
 
     def confirmed(self) -> Set[Pair]:

@@ -18,6 +18,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 _SMALL = 1 << 16
 # Possible hits of stores that are weighed for one load.
 _MOST = 32
+_NONE = -1
 
 
 class Found(NamedTuple):
@@ -47,12 +48,12 @@ def wide(bytes_: int) -> int:
 
 
 def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Optional[List[Candidate]], int]:
-    """List what stores may have left there; None if too much.
+    """List what stores may have left there, and how many were looked at.
 
     What contradicts what is known of the bytes is left out.
 
     :param stores: Numbers of accesses, the newest first.
-    :returns: The list, and how many of the stores were looked at.
+    :returns: The list, up to where it is too long; None where a store's size is not known.
     """
     domain, accesses = ssa.domain, ssa.accesses
     mask, bits = domain.mask, domain.bits
@@ -87,8 +88,34 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
             hit |= part
         covered |= hit
         if len(result) > _MOST:
-            return None, count
+            return result, count
     return result, len(stores)
+
+
+def _are_left(ssa: TraceSsa, found: Found, many: Sequence[Candidate]) -> bool:
+    # Whether all of what was too much before still is.  Fewer stores can only make fewer candidates: so these are
+    # candidates still, if they are by what these alone cover.
+    domain, accesses = ssa.domain, ssa.accesses
+    mask, bits = domain.mask, domain.bits
+    there, seen = mask[found.data], bits[found.data]
+    covered = hit = 0
+    last = _NONE
+    for data, part, shift, number in many:
+        _, _, address, _, _, condition = accesses[number]
+        known = mask[address]
+        if known == MASK or mask[condition] == MASK and not bits[condition]:
+            return False
+        if number != last:
+            last, covered = number, covered | hit
+        byte = found.address + (shift >> 3)
+        low, span = domain.interval(address)
+        if (byte ^ bits[address]) & known or (byte - low) & MASK > span:
+            return False
+        look = there & part & ~covered
+        if look and mask[data] and (moved(bits[data], shift) ^ seen) & moved(mask[data], shift) & look:
+            return False
+        hit |= part
+    return True
 
 
 def _places(found: Found, size: int) -> List[Tuple[int, int, int]]:
@@ -111,6 +138,8 @@ class Weighing:
         self._ssa = ssa
         # By what was found, an access or the end, its source, and the address.
         self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
+        # Likewise, where there were too many: which bytes were asked for, and the candidates that were too many.
+        self._many: Dict[Tuple[int, int, int], Tuple[int, List[Candidate]]] = {}
         # By variable, the variables that it is one of.
         self._words: Dict[int, Tuple[int, ...]] = {}
         self._by_root: Dict[int, List[int]] = {}
@@ -122,7 +151,7 @@ class Weighing:
     def copy(self) -> "Weighing":
         """Copy it, to be changed on its own."""
         made = Weighing(self._ssa)
-        made._weighed, made._words = dict(self._weighed), dict(self._words)
+        made._weighed, made._many, made._words = dict(self._weighed), dict(self._many), dict(self._words)
         return made
 
     def weigh(
@@ -134,18 +163,25 @@ class Weighing:
         :param source: The access whose data it is if no store hit.
         :param shift: How far its bits are shifted to the left.
         :param stores: Numbers of the accesses in between that may hit or miss, the newest first.
-        :returns: The constraint, and how many of the stores were looked at.
+        :returns: The constraint, and the oldest of the stores that were looked at; ``until`` where none was.
         """
-        others, count = candidates(self._ssa, stores, found)
         key = (until, source, found.address)
+        wanted, many = self._many.get(key, (0, []))
+        if wanted == found.wanted and _are_left(self._ssa, found, many):
+            return None, many[-1][3]
+        others, count = candidates(self._ssa, stores, found)
+        oldest = stores[count - 1] if count else until
+        if others is not None and len(others) > _MOST:
+            self._many[key] = found.wanted, others
+            return None, oldest
         if others is None or others == self._weighed.get(key):
-            return None, count
+            return None, oldest
         self._weighed[key] = others
         data = self._ssa.accesses[source].data
         if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
             self._words[found.data] = (data,) + tuple([one[0] for one in others])
             self._seen = -1
-        return _constraint(found, data, shift, others) + (source, until), count
+        return _constraint(found, data, shift, others) + (source, until), oldest
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Check whether a sum of alternatives may be one of some values."""
