@@ -12,6 +12,8 @@ _COPIES = re.compile(
     # As debuggers write names of C++.
     r"|operator (new|delete)\b.*|((const )?[\w:]+[*&]? )?(std|__gnu_cxx)::.*"
 )
+# Itanium C++ ABI, 5.1.4.3.
+_DESTRUCTOR = re.compile(r"^_Z.*D[0-2]Ev$")
 _PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/")
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 
@@ -37,6 +39,11 @@ def is_release(name: str) -> bool:
     low = _plain(name).lower()
     is_named = low.endswith("free") or "dealloc" in low or low == "operator delete"
     return is_named or low == "_free_r" or low.startswith(("_zdl", "_zda"))
+
+
+def is_destructor(name: str) -> bool:
+    """Check whether a function of that name destroys an object."""
+    return "~" in _plain(name) or bool(_DESTRUCTOR.search(name))
 
 
 def _plain(name: str) -> str:

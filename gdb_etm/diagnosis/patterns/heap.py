@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.diagnosis.library import is_allocator, is_release
+from gdb_etm.diagnosis.library import is_allocator, is_destructor, is_release
 from gdb_etm.diagnosis.pointers import PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node
@@ -148,13 +148,22 @@ class Heap:
         function = self._scene.function(number)
         verb = "writes" if is_store else "reads"
         by = function.name if function is not None else "code"
-        text = "frees the block at 0x%08x, which %s %s at #%s all the same" % (
-            release.address,
-            by,
-            verb,
-            format(number, ","),
-        )
-        return Suspicion(SuspicionKind.FREED, release.number, text, Tier.ASSUMED, number)
+        text = "%s the block at 0x%08x, which %s %s at #%s all the same"
+        freed_at, how = self._destroyed_at(release.number)
+        text %= how, release.address, by, verb, format(number, ",")
+        return Suspicion(SuspicionKind.FREED, freed_at, text, Tier.ASSUMED, number)
+
+    def _destroyed_at(self, number: int) -> Tuple[int, str]:
+        # A destructor frees what its object has: who destroys the object has freed it.
+        one = self._scene.activation(number)
+        frame = one.frame if one is not None else None
+        at = number
+        while frame is not None and frame.function is not None and frame.called_at is not None:
+            own = is_destructor(frame.function.name) or self._scene.is_library(frame.function)
+            if not own or frame.is_exception:
+                break
+            at, frame = frame.called_at, frame.up
+        return at, "frees" if at == number else "destroys an object, which frees"
 
     def _twice(self) -> Optional[Suspicion]:
         # A block that was freed twice, and not given out in between.
@@ -170,8 +179,7 @@ class Heap:
         if not pairs:
             return None
         before, release = pairs[-1]
-        text = "frees the block at 0x%08x, which was freed at #%s already" % (
-            release.address,
-            format(before.number, ","),
-        )
-        return Suspicion(SuspicionKind.FREED, release.number, text, other=before.number)
+        freed_at, how = self._destroyed_at(release.number)
+        text = "%s the block at 0x%08x, which was freed at #%s already"
+        text %= how, release.address, format(before.number, ",")
+        return Suspicion(SuspicionKind.FREED, freed_at, text, other=before.number)
