@@ -44,6 +44,13 @@ class SymbolicAlias:
         self._runs: Tuple[List[int], List[int]] = ([], [])
         # From where each of these stores may have written, and how far from there.
         self._extents: List[Tuple[int, int]] = []
+        # What others write that is part of no section, and may be of a stack.
+        sections = ssa.rules.stacks
+        self._shared = [
+            (low, high)
+            for low, high in ssa.rules.volatile
+            if not any([start <= low and high <= end for start, end in sections])
+        ]
         self._pointers = {one for slot in (SP, MSP, PSP) for one in ssa.held[slot] if one >= 0}
 
     def copy(self) -> "SymbolicAlias":
@@ -146,6 +153,13 @@ class SymbolicAlias:
             first, run = following, run + 1
         return True
 
+    def _is_shared(self, access: MemoryAccess) -> bool:
+        # Whether others may write what is accessed.
+        if not self._shared:
+            return False
+        start, span = self._ssa.domain.interval(access.address)
+        return any([_may_meet((start, span + access.size), low, high) for low, high in self._shared])
+
     def _note(self, number: int, group: int, low: int, high: int) -> None:
         # Takes a store if it is risky: if it may be between two addresses.
         access, domain = self._ssa.accesses[number], self._ssa.domain
@@ -185,7 +199,7 @@ class SymbolicAlias:
             return
         for older, low, length in reversed(entries):
             if low <= start and start + size <= low + length:
-                if older > since or self._is_clear(older, number):
+                if (older > since or self._is_clear(older, number)) and not self._is_shared(access):
                     if not self._linked[number]:
                         found.append((number, older, 0, 8 * (start - low), 8 * size))
                     self._linked[number] = 1
