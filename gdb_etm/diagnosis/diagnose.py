@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.decisions import Decisions
 from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.heap import Heap
@@ -19,7 +20,7 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FaultSite, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 
 _ENDS = {
     MakerKind.CONSTANT: "is a constant",
@@ -29,6 +30,8 @@ _ENDS = {
     MakerKind.OUTSIDE: "was made by what is not followed",
     MakerKind.SELECTED: "depends on a condition that is not known",
 }
+# Where what came before is open.
+_NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
 
 class End(NamedTuple):
@@ -96,11 +99,14 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     own = _of_table(slice_, own[0], ends) + own if own else own
     if not own and slice_.nodes:
         # The way goes on and on, such as a counter's.
-        own = [End(_last_same(scene, slice_), "is computed again and again")]
+        own = [End(_last_same(scene, slice_, slice_.nodes[0]), "is computed again and again")]
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
     chain = slice_.path(own[0].node) if own else []
     chain += [one for one in [slice_.supposed(own[0].node)] if one is not None] if own else []
+    is_origin = verdict is not None and verdict.kind is SuspicionKind.ORIGIN
+    if is_origin and own[0].node.maker.kind not in _NOT_KNOWN:
+        chain += _deciding(scene, slice_, site, own[0].node)
     return Diagnosis(site, tuple(chain), verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
 
 
@@ -165,9 +171,24 @@ def _is_same(scene: Scene, path: Sequence[Node]) -> bool:
     return len(values) == 1 and None not in values
 
 
-def _last_same(scene: Scene, slice_: Slice) -> Node:
+def _deciding(scene: Scene, slice_: Slice, site: FaultSite, end: Node) -> List[Node]:
+    # Where no step is wrong, the mistake may be that one was taken: of a constant, that it was chosen.
+    decisions = Decisions(scene)
+    known = len(slice_.nodes)
+    number = end.maker.number if end.maker.kind is MakerKind.CONSTANT and isinstance(end.place, RegisterPlace) else 0
+    if number > 1:
+        slice_.decide(number - 1, scene.index.address(number), decisions)
+    if site.number and site.address is not None and not site.is_branch:
+        slice_.decide(site.number, site.address & ~1, decisions)
+    elif site.number > 1:
+        slice_.decide(site.number - 1, scene.index.address(site.number), decisions)
+    first = slice_.nodes[known : known + 1]
+    return slice_.path(_last_same(scene, slice_, first[0])) if first else []
+
+
+def _last_same(scene: Scene, slice_: Slice, first: Node) -> Node:
     # The last on the first way that the value comes unchanged.
-    node = slice_.nodes[0]
+    node = first
     while True:
         value = scene.value(node.place).value
         following = [one for one in slice_.nodes if one.parent == node.at and not one.is_address]

@@ -6,8 +6,9 @@ import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.diagnosis.decisions import compared
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
-from gdb_etm.diagnosis.operands import Operand, feeding, operands
+from gdb_etm.diagnosis.operands import Operand, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.protocols.elements import Exception_
@@ -289,15 +290,5 @@ def _condition(scene: Scene, called_at: int) -> Tuple[Bad, ...]:
         template = scene.template(number)
         if scene.activation(number) is not own or template is None or template.taken is None:
             continue
-        names = feeding(template.steps, len(template.steps), template.taken)
-        return (Bad("the condition", None, "", _compared(scene, [RegisterPlace(number, name) for name in names])),)
+        return (Bad("the condition", None, "", compared(scene, number)),)
     return ()
-
-
-def _compared(scene: Scene, places: Sequence[RegisterPlace]) -> Tuple[Place, ...]:
-    # Of flags what set them.
-    found: List[Place] = []
-    for place in places:
-        is_flag = len(place.name) == 1
-        found += scene.maker(place).sources if is_flag else [place]
-    return tuple(dict.fromkeys(found))

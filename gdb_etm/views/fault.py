@@ -19,8 +19,8 @@ from gdb_etm.views.text import align, exception_text
 if TYPE_CHECKING:
     from gdb_etm.diagnosis.status import FaultStatus  # with pages of registers, which take a while to import
 
-# Lines of a chain, late stores, and lines of what the status registers say, at most.
-_CHAIN, _LATE = 9, 4
+# Lines of a chain and of what decided a branch, late stores, and lines of what the status registers say, at most.
+_CHAIN, _DECIDING, _LATE = 9, 3, 4
 # Pieces of memory in a command, at most.
 _PIECES = 8
 _STATUS = 4
@@ -127,8 +127,13 @@ def _register(scene: Scene, place: RegisterPlace) -> str:
 
 
 def _why(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
-    rows = [_step(node, scene, words) for node in diagnosis.chain if not _is_silent(node)]
-    rows = _folded(rows)
+    chain = [node for node in diagnosis.chain if not _is_silent(node)]
+    branch = next((node.branch for node in chain if node.branch is not None), None)
+    most = _CHAIN if branch is None else _CHAIN - _DECIDING - 1
+    rows = _folded([_step(node, scene, words) for node in chain if node.branch is None], most)
+    if branch is not None:
+        rows.append([*_at(branch, scene, words), "the branch that led there: %s" % words.instruction(branch)])
+        rows += _folded([_step(node, scene, words) for node in chain if node.branch is not None], _CHAIN)[:_DECIDING]
     return _titled("why", align(rows)) if rows else []
 
 
@@ -137,7 +142,7 @@ def _is_silent(node: Node) -> bool:
     return node.maker.kind is MakerKind.MERGED
 
 
-def _folded(rows: List[List[str]]) -> List[List[str]]:
+def _folded(rows: List[List[str]], most: int) -> List[List[str]]:
     # What a loop repeats is told once; of a long chain both ends.
     kept: List[List[str]] = []
     seen: Dict[Tuple[str, ...], int] = {}
@@ -147,10 +152,10 @@ def _folded(rows: List[List[str]]) -> List[List[str]]:
         if seen[key] <= 1:
             kept.append(row)
     left = len(rows) - len(kept)
-    if len(kept) > _CHAIN:
-        left += len(kept) - _CHAIN
-        half = _CHAIN // 2
-        return kept[:half] + [["[%d more like these]" % left]] + kept[half - _CHAIN + 1 :]
+    if len(kept) > most:
+        left += len(kept) - most
+        half = most // 2
+        return kept[:half] + [["[%d more like these]" % left]] + kept[half - most + 1 :]
     return kept + ([["[%d more like these]" % left]] if left else [])
 
 
@@ -158,7 +163,11 @@ def _step(node: Node, scene: Scene, words: Words) -> List[str]:
     maker = node.maker
     if not 1 <= maker.number <= len(scene.history):
         return ["", "", "", step_text(node, scene)]
-    return [_number(maker.number), *place_words(words, scene.index.address(maker.number)), step_text(node, scene)]
+    return [*_at(maker.number, scene, words), step_text(node, scene)]
+
+
+def _at(number: int, scene: Scene, words: Words) -> List[str]:
+    return [_number(number), *place_words(words, scene.index.address(number))]
 
 
 def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
@@ -205,7 +214,7 @@ def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
     stored = [
         node.place
         for node in diagnosis.chain
-        if isinstance(node.place, MemoryPlace) and scene.is_ram(node.place.address)
+        if node.branch is None and isinstance(node.place, MemoryPlace) and scene.is_ram(node.place.address)
     ]
     if stored:
         lines.append("etm writes 0x%08x,%d" % (stored[-1].address, stored[-1].size))
