@@ -25,13 +25,12 @@ def judged(asked):
     """Run a build unless its capture is kept, and diagnose it."""
     from gdb_etm.errors import EtmError
     from tests.firmware.faulty.build import BUILT
-    from tests.firmware.faulty.run import outcome
+    from tests.firmware.faulty.run import Way, outcome
     from tests.firmware.faulty.verdict import judge
 
-    build, anchored = asked
-    folder = BUILT.with_name("faulty-anchored") if anchored else BUILT
+    build, way = asked
     try:
-        return build, judge(outcome(*build, folder=folder, anchored=anchored))
+        return build, judge(outcome(*build, folder=BUILT.with_name(BUILT.name + way), way=Way(way)))
     except (EtmError, ValueError) as error:
         return build, str(error)
 
@@ -45,7 +44,22 @@ def main():
     parser.add_argument("-n", "--every", type=int, default=1, metavar="N", help="only every Nth of these builds")
     parser.add_argument("-f", "--first", type=int, default=0, metavar="N", help="leave out the first N of these builds")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="processes")
-    parser.add_argument("--anchored", action="store_true", help="with the RAM at the start: anchor-memory on")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--anchored",
+        dest="way",
+        action="store_const",
+        const="-anchored",
+        default="",
+        help="with the RAM at the start: anchor-memory on",
+    )
+    ways.add_argument(
+        "--data",
+        dest="way",
+        action="store_const",
+        const="-data",
+        help="with data trace and a buffer of 32 KiB, on boards m7 and m4",
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print each verdict")
     arguments = parser.parse_args()
     from tests.firmware.faulty.build import missing
@@ -63,15 +77,17 @@ def main():
         if lacking.get(build[0], "") is None
         and build[1] in (arguments.level or [build[1]])
         and build[2] in (arguments.board or [build[2]])
+        and (arguments.way != "-data" or build[2] in ("m7", "m4"))
     ][arguments.first :: arguments.every]
     found = {}
     with Pool(arguments.jobs, maxtasksperchild=20) as pool:
-        for build, one in pool.imap_unordered(judged, [(build, arguments.anchored) for build in wanted]):
+        for build, one in pool.imap_unordered(judged, [(build, arguments.way) for build in wanted]):
             found[build] = one
             if isinstance(one, str):
                 print("%s: %s" % ("-".join(build), one), flush=True)
             elif arguments.verbose:
-                print("%-24s %-7s %s: %s" % ("-".join(build), one.mark, one.kind, one.text), flush=True)
+                told = "-".join(build), one.mark, one.seconds, one.kind, one.text
+                print("%-24s %-7s %5.2f s  %s: %s" % told, flush=True)
     print("\n".join(table(found)))
 
 

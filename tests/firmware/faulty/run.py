@@ -10,6 +10,7 @@ import argparse
 import json
 import re
 import subprocess
+from enum import Enum
 from pathlib import Path
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -25,10 +26,22 @@ from tests.firmware.faulty.programs import PROGRAMS, builds
 _FORM = 4
 _SECONDS = 20
 _BUFFER = 4096
+# Data take about ten times the room.
+_BUFFER_OF_DATA = 1 << 15
 # Where no program has anything.
 _MTB = "0x20060000,%d" % _BUFFER
 # Of the executions of culprit lines so many are kept, the newest.
 _MOST = 50
+
+
+class Way(Enum):
+    """What is known of a run besides what ran; its value is that of the folder's name."""
+
+    PLAIN = ""
+    # With ``set etm anchor-memory on``.
+    ANCHORED = "-anchored"
+    # With data trace, on the boards that have it.
+    DATA = "-data"
 
 
 class Outcome(NamedTuple):
@@ -55,11 +68,11 @@ def prepare(program: str, level: str, board: str, folder: Path = BUILT, again: b
 
 
 def outcome(
-    program: str, level: str, board: str, folder: Path = BUILT, again: bool = False, anchored: bool = False
+    program: str, level: str, board: str, folder: Path = BUILT, again: bool = False, way: Way = Way.PLAIN
 ) -> Outcome:
     """Run a build as :func:`prepare` does, and say what became of it.
 
-    :param anchored: With ``set etm anchor-memory on``.
+    :param way: What is known besides what ran.
     """
     name = name_of(program, level, board)
     snapshot, notes, current = folder / name, folder / (name + ".json"), digest(program, level, board)
@@ -69,20 +82,25 @@ def outcome(
         if kept.get("digest") == current and kept.get("form") == _FORM:
             return Outcome(snapshot, program_file, kept)
     truth = folder / (name + ".truth")
-    facts = _run(program, board, program_file, snapshot, truth, anchored)
+    facts = _run(program, board, program_file, snapshot, truth, way)
     facts.update(program=program, level=level, board=board, kind=PROGRAMS[program].kind, digest=current, form=_FORM)
     notes.write_text(json.dumps(facts, indent=1) + "\n", "ascii")
     truth.unlink()
     return Outcome(snapshot, program_file, facts)
 
 
-def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path, anchored: bool) -> Dict[str, Any]:
+def _run(program: str, board: str, program_file: Path, snapshot: Path, truth: Path, way: Way) -> Dict[str, Any]:
     option = ("board.write_buffer=1",) if PROGRAMS[program].buffered else ()
-    place = "board:" + board
-    size = None if board == "m0" else _BUFFER
-    with gdb_etm.connect(place, elf=program_file, truth=str(truth), etb_size=size, option=option) as session:
-        if anchored:
+    place, with_data = "board:" + board, way is Way.DATA
+    size = None if board == "m0" else _BUFFER_OF_DATA if with_data else _BUFFER
+    fuller = with_data and board == "m4"
+    with gdb_etm.connect(
+        place, elf=program_file, truth=str(truth), etb_size=size, data_trace=fuller, option=option
+    ) as session:
+        if way is Way.ANCHORED:
             session._session.settings["anchor-memory"] = "on"
+        if with_data:
+            session.configure(data="both")
         if board == "m0":
             session.configure(buffer=_MTB)
         session.start()
