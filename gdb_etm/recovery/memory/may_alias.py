@@ -144,8 +144,12 @@ class MayAlias:
         if low == len(self.unresolved) or self.unresolved[low] >= later:
             return _NOWHERE, False
         grounds = self._grounds(older, later)
-        if self.wanted is None and self._is_in_the_way(self._newest, older, later, byte, grounds):
-            return self._newest, False
+        if self.wanted is None:
+            # Addresses become known in the order of the accesses: what waits for a late one is looked at less often.
+            last = self.unresolved[bisect_left(self.unresolved, later) - 1]
+            for number in (self._newest, last):
+                if self._is_in_the_way(number, older, later, byte, grounds):
+                    return number, False
         if grounds and self.wanted is None:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
