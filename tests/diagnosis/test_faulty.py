@@ -36,7 +36,8 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("mixer", "Os", "m33", "wrapped"),
     ("camera", "Os", "m33", "transfer"),
     ("recorder", "Og", "m33", "transfer"),
-    ("radio", "O2", "m33", "stale_frame"),
+    ("radio", "Os", "m7", "stale_frame"),
+    ("scenes", "O2", "m4", "freed"),
     ("ripples", "O2", "m33", "race"),
     ("survey", "Og", "m33", "overrun"),
     ("keypad", "O2", "m0", "origin"),
@@ -149,6 +150,16 @@ def test_calls_from_before_the_history_are_not_counted() -> None:
 
     calls, _ = verdict(5000)
     assert re.match(r"calls itself at least 1\d deep: the stack grows ", verdict(calls - 30)[1])
+
+
+def test_where_no_step_is_wrong_the_branch_that_led_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    # A message is taken for one of another kind: the value is right, and what reads it should not have run.
+    found = run("messages", "Os", "m33")
+    judged, lines = judge(found), lines_of(found, capsys=capsys)
+    assert (judged.mark, judged.kind) == ("chain", "origin") and len(lines) <= LONGEST
+    at = next(index for index, line in enumerate(lines) if "the branch that led there: " in line)
+    assert "messages.cpp:35" in lines[at]
+    assert any("messages.cpp:60" in line and "= 0x02: stored from" in line for line in lines[at + 1 :])
 
 
 def test_an_imprecise_error_has_its_store(capsys: pytest.CaptureFixture[str]) -> None:

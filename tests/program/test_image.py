@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 import pytest
 from hypothesis import given
@@ -89,15 +89,19 @@ EM_AARCH64 = 183
 EM_X86_64 = 62
 
 
-def elf32(machine: int, segments: List[Tuple[int, int, bytes]]) -> bytes:
-    """Return a little-endian ELF32 executable; segments are (p_type, p_vaddr, content)."""
+def elf32(machine: int, segments: List[Tuple[int, int, bytes]], loaded: Sequence[int] = ()) -> bytes:
+    """Return a little-endian ELF32 executable; segments are (p_type, p_vaddr, content).
+
+    :param loaded: Their p_paddr, if that is another one.
+    """
+    places = loaded or [address for _, address, _ in segments]
     count = len(segments)
     ident = b"\x7fELF\x01\x01\x01"
     header = struct.pack("<16sHHIIIIIHHHHHH", ident, 2, machine, 1, 0, 52, 0, 0, 52, 32, count, 40, 0, 0)
     at = 52 + 32 * count
     table = body = b""
-    for kind, address, data in segments:
-        table += struct.pack("<8I", kind, at + len(body), address, 0x8000000, len(data), len(data) + 16, 5, 4)
+    for (kind, address, data), place in zip(segments, places):
+        table += struct.pack("<8I", kind, at + len(body), address, place, len(data), len(data) + 16, 5, 4)
         body += data
     return header + table + body
 
@@ -117,6 +121,17 @@ def test_elf_segments(tmp_path: Path) -> None:
     # Only PT_LOAD (1) is loaded, at p_vaddr, with its bytes in the file; PT_NOTE (4) and empty segments (.bss) are not.
     path = written(tmp_path, elf32(EM_ARM, [(1, 0x1000, b"code"), (4, 0x3000, b"note"), (1, 0x20000000, b"")]))
     assert load_elf(path) == [MemoryImage(0x1000, b"code", path)]
+
+
+def test_what_is_copied_when_a_program_begins_is_where_it_is_loaded_to(tmp_path: Path) -> None:
+    # p_paddr is the segment's place for systems where that is another one; linkers put .data behind the code so.
+    segments = [(1, 0x1000, b"code"), (1, 0x20000000, b"data")]
+    path = written(tmp_path, elf32(EM_ARM, segments, (0x1000, 0x1004)))
+    assert Program(load_elf(path)).read(0x1000, 16) == b"codedata"
+    assert Program(load_elf(path)).read(0x20000000, 16) == b"data"
+    # Of a file that says nothing of it all are 0, where the vector table is.
+    path = written(tmp_path, elf32(EM_ARM, segments, (0, 0)))
+    assert Program(load_elf(path)).read(0, 4) == b""
 
 
 def test_elf_of_64_bits(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Fact, Tier, Value, no_memory
 from tests.history.executed import history_of
-from tests.recovery.small import CODE, DEVICE, RAM, Ran, built, run, wrong
+from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, built, run, wrong
 
 X, P = RAM + 0x10, RAM + 0x800
 FORGET = " movs r0, #0\n movs r1, #0\n movs r2, #0\n movs r3, #0\n"
@@ -131,6 +131,21 @@ def test_others_write_volatile_memory() -> None:
     assert value(run(source), 1, "r0", rules).value is None
     loads = run(" ldr r1, =0x%x\n ldr r0, [r1]\n movs r0, #0\n" % X)
     assert value(loads, 3, "r0", rules).reason == "memory that others write, at 0x20000010"
+
+
+def test_others_may_write_a_stack_that_is_in_no_section() -> None:
+    # SP is known nowhere: what is popped was pushed, unless others write where the stack may be.
+    source = " push {r0}\n movs r0, #0\n pop {r1}\n movs r2, #0\n"
+    history = history_of(built(source), [CODE + 2 * step for step in range(4)], CODE + 8)
+    end = CoreState({"r1": 0x1234}, lambda address, size: b"")
+    shared = ((STACK - 0x40, STACK),)
+
+    def found(rules: Rules) -> Optional[int]:
+        return Recovery(history, end, rules=rules).register(1, "r0").value
+
+    assert found(Rules()) == 0x1234
+    assert found(Rules(volatile=shared)) is None
+    assert found(Rules(volatile=shared, stacks=((RAM, STACK),))) == 0x1234
 
 
 def test_a_store_to_an_alias_changes_its_byte() -> None:
