@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import IntFlag
 from struct import unpack_from
+from typing import Final
 
 from gdb_etm.program.isa import Isa, is_wide
 
@@ -22,7 +23,10 @@ class Access(IntFlag):
     BOTH = 3
 
 
-_NONE, _LOAD, _STORE, _BOTH = Access.NONE, Access.LOAD, Access.STORE, Access.BOTH
+_NONE: Final = Access.NONE
+_LOAD: Final = Access.LOAD
+_STORE: Final = Access.STORE
+_BOTH: Final = Access.BOTH
 
 
 def _t16_table() -> bytes:
@@ -40,7 +44,7 @@ def _t16_table() -> bytes:
     return bytes(table)
 
 
-_T16 = tuple(Access(value) for value in _t16_table())
+_T16: Final = tuple(Access(value) for value in _t16_table())
 
 
 def accesses(code: bytes, index: int, isa: Isa) -> Access:
@@ -98,8 +102,8 @@ def _t32_dual(first: int, second: int) -> Access:
 
 # Operations in bits 7:4 of the second halfword that exist: byte, halfword and double exclusive, then
 # byte, halfword and word, then the same and double exclusive; loads have TBB and TBH as well.
-_STORES_RELEASE = 0b1111_0111_1011_0000
-_LOADS_ACQUIRE = 0b1111_0111_1011_0011
+_STORES_RELEASE: Final = 0b1111_0111_1011_0000
+_LOADS_ACQUIRE: Final = 0b1111_0111_1011_0011
 
 
 def _t32_single(first: int, second: int) -> Access:

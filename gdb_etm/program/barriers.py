@@ -6,9 +6,12 @@ encodings are those of the ARMv7-A ARM (A8.8 and A9.3).
 
 from __future__ import annotations
 
+from typing import Final
+
 from gdb_etm.program.isa import Isa
 
-_DSB, _DMB = 4, 5
+_DSB: Final = 4
+_DMB: Final = 5
 
 
 def is_barrier(code: bytes, isa: Isa) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import Struct, unpack, unpack_from
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.futures import Future, decode_future
@@ -25,19 +25,18 @@ from gdb_etm.program.isa import (
 )
 from gdb_etm.program.untaken import always_taken
 
-_MAX_INSTRUCTIONS = 1 << 16
-_WORD = Struct("<I").unpack_from
+_MAX_INSTRUCTIONS: Final = 1 << 16
+_WORD: Final = Struct("<I").unpack_from
 # A name of its own is faster to reach than an enumeration's member.
-_OTHER, _DIRECT, _INDIRECT, _WAIT, _FUTURE = (
-    InstructionKind.OTHER,
-    InstructionKind.DIRECT,
-    InstructionKind.INDIRECT,
-    InstructionKind.WAIT,
-    InstructionKind.FUTURE,
-)
-_T32, _A64 = Isa.T32, Isa.A64
+_OTHER: Final = InstructionKind.OTHER
+_DIRECT: Final = InstructionKind.DIRECT
+_INDIRECT: Final = InstructionKind.INDIRECT
+_WAIT: Final = InstructionKind.WAIT
+_FUTURE: Final = InstructionKind.FUTURE
+_T32: Final = Isa.T32
+_A64: Final = Isa.A64
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 
 class BlockEnd(Enum):
@@ -48,7 +47,7 @@ class BlockEnd(Enum):
     TOO_LONG = "no branch found"
 
 
-_BRANCH = BlockEnd.BRANCH
+_BRANCH: Final = BlockEnd.BRANCH
 
 
 class Block(NamedTuple):
@@ -122,7 +121,8 @@ class Blocks:
             if index < 0:
                 return self._walk(address, isa)
             at = words.start + (index << 2)
-            insn = words.decode(at, _WORD(words.data, index << 2)[0])
+            word: int = _WORD(words.data, index << 2)[0]
+            insn = decode_a64(at, word) if isa is _A64 else decode_a32(at, word)
             if insn.kind is _DIRECT or insn.kind is _INDIRECT:
                 return _new(Block, (address, at + 4, index - first + 1, isa, _BRANCH, insn, 0))
             if insn.kind is not _OTHER:
@@ -137,8 +137,7 @@ class Blocks:
         key = (found[0], isa)
         words = self._marked.get(key)
         if words is None:
-            decode = decode_a64 if isa is _A64 else decode_a32
-            words = _Words(found[0], found[0] + len(found[1]), isa, found[1], not_plain(found[1], isa), decode)
+            words = _Words(found[0], found[0] + len(found[1]), isa, found[1], not_plain(found[1], isa))
             self._marked[key] = words
         self._words = words
         return words
@@ -291,18 +290,21 @@ class Blocks:
         return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
 
-class _Words(NamedTuple):
+class _Words:
     # A piece of A32 or A64 code.
-    start: int
-    end: int
-    isa: Isa
-    data: bytes
-    # For each word, whether it may end a block.
-    marks: bytes
-    decode: Callable[[int, int], Insn]
+
+    __slots__ = ("start", "end", "isa", "data", "marks")
+
+    def __init__(self, start: int, end: int, isa: Isa, data: bytes, marks: bytes) -> None:
+        self.start = start
+        self.end = end
+        self.isa = isa
+        self.data = data
+        # For each word, whether it may end a block.
+        self.marks = marks
 
 
-_NO_WORDS = _Words(0, 0, _A64, b"", b"", decode_a64)
+_NO_WORDS: Final = _Words(0, 0, _A64, b"", b"")
 
 
 def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:

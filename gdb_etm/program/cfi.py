@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Final, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
@@ -18,13 +18,13 @@ from gdb_etm.program.isa import is_wide
 from gdb_etm.program.loaded import LoadedElf
 
 # Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1).
-CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
-_CORE_REGISTERS = 16
-_UNREADABLE = "has call frame information that cannot be read"
-_SECTIONS = ((".debug_frame", False), (".eh_frame", True))
+CALLEE_SAVED: Final = (4, 5, 6, 7, 8, 9, 10, 11)
+_CORE_REGISTERS: Final = 16
+_UNREADABLE: Final = "has call frame information that cannot be read"
+_SECTIONS: Final = ((".debug_frame", False), (".eh_frame", True))
 
 # First halfwords of what moves the stack pointer down, or replaces it: mask and value (Armv8-M ARM, C2.4).
-_T32_MOVES = (
+_T32_MOVES: Final = (
     (0xFE00, 0xB400),  # PUSH
     (0xFF80, 0xB080),  # SUB SP, #
     (0xFF87, 0x4685),  # MOV SP, Rm
@@ -35,10 +35,19 @@ _T32_MOVES = (
     (0xFBEF, 0xF2AD),  # SUBW SP, SP, #
     (0xFFBF, 0xED2D),  # VPUSH
 )
-_STR_SP, _STR_MASK, _STR_PRE = 0xF84D, 0x0F00, 0x0D00
-_MSR_MASK, _MSR, _MSR_STACKS = 0xFFF0, 0xF380, (0x8808, 0x8809, 0x8814)
+_STR_SP: Final = 0xF84D
+_STR_MASK: Final = 0x0F00
+_STR_PRE: Final = 0x0D00
+_MSR_MASK: Final = 0xFFF0
+_MSR: Final = 0xF380
+_MSR_STACKS: Final = (0x8808, 0x8809, 0x8814)
 # The same of A32, without the condition (Armv7-A ARM, A5).
-_A32_MOVES = ((0x0FFF0000, 0x092D0000), (0x0FFFF000, 0x024DD000), (0x0FFF0FFF, 0x052D0004), (0x0FFFFFF0, 0x01A0D000))
+_A32_MOVES: Final = (
+    (0x0FFF0000, 0x092D0000),
+    (0x0FFFF000, 0x024DD000),
+    (0x0FFF0FFF, 0x052D0004),
+    (0x0FFFFFF0, 0x01A0D000),
+)
 
 
 class FrameRow(NamedTuple):

@@ -5,7 +5,7 @@ IHI 0064, 4.2.4 (single address comparators) and 3.7.4 (SG); for such a place th
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Callable, Final, Optional
 
 from gdb_etm.program.conditions import enters_it_block, next_it_state
 from gdb_etm.program.isa import is_wide
@@ -13,9 +13,9 @@ from gdb_etm.program.isa import is_wide
 # Reads program memory: address and number of bytes; fewer where there is no more.
 ReadBytes = Callable[[int, int], bytes]
 
-_SG = b"\x7f\xe9\x7f\xe9"
-_LOOP_ENDS = (0xF00F, 0xF01F, 0xF02F)
-_FARTHEST = 1 << 16  # bytes from a function's first instruction that are walked
+_SG: Final = b"\x7f\xe9\x7f\xe9"
+_LOOP_ENDS: Final = (0xF00F, 0xF01F, 0xF02F)
+_FARTHEST: Final = 1 << 16  # bytes from a function's first instruction that are walked
 
 
 def doubt_of(read: ReadBytes, address: int, entry: Optional[int] = None) -> str:

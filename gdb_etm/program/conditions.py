@@ -8,16 +8,19 @@ C4.1).
 from __future__ import annotations
 
 from struct import unpack_from
-from typing import Tuple
+from typing import Final, Tuple
 
 from gdb_etm.program.isa import Isa, is_wide
 
 # The condition flags, in the order of the APSR's bits 31:28.
-N, Z, C, V = 8, 4, 2, 1
+N: Final = 8
+Z: Final = 4
+C: Final = 2
+V: Final = 1
 # The condition code of an instruction that is not conditional.
-ALWAYS = 14
+ALWAYS: Final = 14
 # The flags that each condition code tests.
-FLAGS_NEEDED: Tuple[int, ...] = (Z, Z, C, C, N, N, V, V, C | Z, C | Z, N | V, N | V, N | Z | V, N | Z | V, 0, 0)
+FLAGS_NEEDED: Final[Tuple[int, ...]] = (Z, Z, C, C, N, N, V, V, C | Z, C | Z, N | V, N | V, N | Z | V, N | Z | V, 0, 0)
 
 
 def holds(condition: int, flags: int) -> bool:
@@ -74,7 +77,7 @@ def condition(code: bytes, index: int, isa: Isa, it_state: int) -> int:
 
 
 # EQ, VS, GE, GT.
-_VSEL = (0, 6, 10, 12)
+_VSEL: Final = (0, 6, 10, 12)
 
 
 def _vsel(word: int) -> int:

@@ -6,17 +6,20 @@ System V ABI, chapter 4 (section headers).
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Final, Iterator, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import ImageError
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf
 
-_SET_ADDRESS, _END_SEQUENCE = 2, 1
-_ADVANCE_PC, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 2, 8, 9
+_SET_ADDRESS: Final = 2
+_END_SEQUENCE: Final = 1
+_ADVANCE_PC: Final = 2
+_CONST_ADD_PC: Final = 8
+_FIXED_ADVANCE_PC: Final = 9
 # Of the standard opcodes from 1 on, as every version has them.
-_OPERANDS = (0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1)
-_WORD = 4
+_OPERANDS: Final = (0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1)
+_WORD: Final = 4
 
 
 class _Unit(NamedTuple):

@@ -8,7 +8,7 @@ where does it go.  Capstone gives text and operands elsewhere, and judges these 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple, Tuple
+from typing import Final, NamedTuple, Tuple
 
 
 class Isa(IntEnum):
@@ -48,26 +48,29 @@ class Insn(NamedTuple):
     link: bool
 
 
-_T16 = Insn(2, InstructionKind.OTHER, 0, Isa.T32, False)
-_T32 = Insn(4, InstructionKind.OTHER, 0, Isa.T32, False)
-_A32 = Insn(4, InstructionKind.OTHER, 0, Isa.A32, False)
-_A64 = Insn(4, InstructionKind.OTHER, 0, Isa.A64, False)
-_T16_INDIRECT = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, False)
-_T16_INDIRECT_LINK = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, True)
-_T32_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.T32, False)
-_A32_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, False)
-_A32_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, True)
-_A64_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, False)
-_A64_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, True)
+_T16: Final = Insn(2, InstructionKind.OTHER, 0, Isa.T32, False)
+_T32: Final = Insn(4, InstructionKind.OTHER, 0, Isa.T32, False)
+_A32: Final = Insn(4, InstructionKind.OTHER, 0, Isa.A32, False)
+_A64: Final = Insn(4, InstructionKind.OTHER, 0, Isa.A64, False)
+_T16_INDIRECT: Final = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, False)
+_T16_INDIRECT_LINK: Final = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, True)
+_T32_INDIRECT: Final = Insn(4, InstructionKind.INDIRECT, 0, Isa.T32, False)
+_A32_INDIRECT: Final = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, False)
+_A32_INDIRECT_LINK: Final = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, True)
+_A64_INDIRECT: Final = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, False)
+_A64_INDIRECT_LINK: Final = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, True)
 
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 # A name of its own is faster to reach than an enumeration's member.
-_DIRECT, _WAIT = InstructionKind.DIRECT, InstructionKind.WAIT
-_A32_STATE, _T32_STATE, _A64_STATE = Isa.A32, Isa.T32, Isa.A64
+_DIRECT: Final = InstructionKind.DIRECT
+_WAIT: Final = InstructionKind.WAIT
+_A32_STATE: Final = Isa.A32
+_T32_STATE: Final = Isa.T32
+_A64_STATE: Final = Isa.A64
 
-_MASK32 = 0xFFFFFFFF
-_MASK64 = 0xFFFFFFFFFFFFFFFF
+_MASK32: Final = 0xFFFFFFFF
+_MASK64: Final = 0xFFFFFFFFFFFFFFFF
 
 
 def _signed(value: int, bits: int) -> int:
@@ -305,11 +308,11 @@ def _sizes_a32() -> bytes:
     return bytes(4 if byte & 0x0F in (0xC, 0xD) else 0 for byte in range(256))
 
 
-_PLAIN_T32 = _sizes_t32()
-_PLAIN_A64 = _sizes_a64()
-_PLAIN_A32 = _sizes_a32()
-_NOT_PLAIN_A64 = bytes(not size for size in _PLAIN_A64)
-_NOT_PLAIN_A32 = bytes(not size for size in _PLAIN_A32)
+_PLAIN_T32: Final = _sizes_t32()
+_PLAIN_A64: Final = _sizes_a64()
+_PLAIN_A32: Final = _sizes_a32()
+_NOT_PLAIN_A64: Final = bytes(not size for size in _PLAIN_A64)
+_NOT_PLAIN_A32: Final = bytes(not size for size in _PLAIN_A32)
 
 
 def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:

@@ -6,20 +6,30 @@ Ref: DWARF Debugging Information Format, version 5, 2.6 (locations), 2.5.1 (oper
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Final, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.code_entries import base_of
 from gdb_etm.program.expressions import leb
 
 # The canonical frame address, as a place's base.
-CFA = "cfa"
+CFA: Final = "cfa"
 
-_REG0, _REG31, _BREG0, _BREG31, _REGX, _BREGX = 0x50, 0x6F, 0x70, 0x8F, 0x90, 0x92
-_FBREG, _PIECE, _NOP, _CALL_FRAME_CFA, _PLUS_UCONST = 0x91, 0x93, 0x96, 0x9C, 0x23
-_CORE = tuple("r%d" % number for number in range(13)) + ("sp", "lr", "pc")
+_REG0: Final = 0x50
+_REG31: Final = 0x6F
+_BREG0: Final = 0x70
+_BREG31: Final = 0x8F
+_REGX: Final = 0x90
+_BREGX: Final = 0x92
+_FBREG: Final = 0x91
+_PIECE: Final = 0x93
+_NOP: Final = 0x96
+_CALL_FRAME_CFA: Final = 0x9C
+_PLUS_UCONST: Final = 0x23
+_CORE: Final = tuple("r%d" % number for number in range(13)) + ("sp", "lr", "pc")
 # S0 to S31, as older compilers number them, and D0 to D31.
-_S0, _D0 = 64, 256
-_VECTORS = 32
+_S0: Final = 64
+_D0: Final = 256
+_VECTORS: Final = 32
 
 # A base, and the distance from its value; None: the base itself.
 _At = Tuple[str, Optional[int]]

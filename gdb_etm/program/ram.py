@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Final, Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.elf import open_elf
 
@@ -10,11 +10,11 @@ from gdb_etm.program.elf import open_elf
 Piece = Tuple[int, int]
 
 # Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
-SRAM: Piece = (0x20000000, 0x40000000)
+SRAM: Final[Piece] = (0x20000000, 0x40000000)
 # So far apart pieces of RAM are taken to be one, with a heap between them.
-_CLOSE = 1 << 20
+_CLOSE: Final = 1 << 20
 # A stack whose pointer alone is known is assumed to lie in a block of this size.
-_STACK = 1 << 16
+_STACK: Final = 1 << 16
 
 
 def load_writable(path: str) -> List[Piece]:

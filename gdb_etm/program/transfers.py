@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import unpack_from
-from typing import NamedTuple, Optional, Tuple
+from typing import Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.isa import Isa, is_wide
@@ -42,9 +42,9 @@ class TransferPart(NamedTuple):
 # The transfers of an instruction by transfer index; empty when it makes none.
 Parts = Tuple[TransferPart, ...]
 
-_COPROCESSOR_WORDS = 32
-_ZEROED_DOUBLEWORDS = 256  # at most 2 KiB (DCZID_EL0.BS)
-_LAZY_WORDS = 34
+_COPROCESSOR_WORDS: Final = 32
+_ZEROED_DOUBLEWORDS: Final = 256  # at most 2 KiB (DCZID_EL0.BS)
+_LAZY_WORDS: Final = 34
 
 
 def transfers(code: bytes, index: int, isa: Isa) -> Parts:
@@ -157,8 +157,8 @@ def _coprocessor(word: int, store: bool) -> Parts:
 
 
 # Registers that a multiple-structure load or store moves, by bits 11:8 (AArch32) and 15:12 (AArch64).
-_REGISTERS_32 = {0x0: 4, 0x1: 4, 0x2: 4, 0x3: 4, 0x4: 3, 0x5: 3, 0x6: 3, 0x7: 1, 0x8: 2, 0x9: 2, 0xA: 2}
-_REGISTERS_64 = {0x0: 4, 0x2: 4, 0x4: 3, 0x6: 3, 0x7: 1, 0x8: 2, 0xA: 2}
+_REGISTERS_32: Final = {0x0: 4, 0x1: 4, 0x2: 4, 0x3: 4, 0x4: 3, 0x5: 3, 0x6: 3, 0x7: 1, 0x8: 2, 0x9: 2, 0xA: 2}
+_REGISTERS_64: Final = {0x0: 4, 0x2: 4, 0x4: 3, 0x6: 3, 0x7: 1, 0x8: 2, 0xA: 2}
 
 
 def _elements(word: int, store: bool) -> Parts:
@@ -255,10 +255,10 @@ def _frame(store: bool) -> Parts:
 
 
 # What taking an exception pushes on M-profile.
-EXCEPTION_ENTRY = _frame(True)
+EXCEPTION_ENTRY: Final = _frame(True)
 # What returning from an exception pops on M-profile.
-EXCEPTION_RETURN = _frame(False)
+EXCEPTION_RETURN: Final = _frame(False)
 # What a lazy floating-point push stores (table F-24).
-LAZY_PUSH = _several(True, _LAZY_WORDS)
+LAZY_PUSH: Final = _several(True, _LAZY_WORDS)
 # What a return to the Secure state pops: the return address and the state, as BLXNS pushed them.
-FUNCTION_RETURN = _several(False, 2)
+FUNCTION_RETURN: Final = _several(False, 2)

@@ -6,7 +6,7 @@ an unconditional branch is corrected by a Mispredict or a Cancel element.
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Callable, Final, Optional
 
 from gdb_etm.program.conditions import ALWAYS, enters_it_block, next_it_state
 from gdb_etm.program.isa import Isa, is_unconditional, is_wide
@@ -15,7 +15,7 @@ from gdb_etm.program.isa import Isa, is_unconditional, is_wide
 Read = Callable[[int, int], bytes]
 
 # In bytes, from the IT instruction up to the fourth instruction after it.
-_LONGEST_IT_BLOCK = 14
+_LONGEST_IT_BLOCK: Final = 14
 
 
 def always_taken(read: Read, start: int, address: int, isa: Isa) -> bool:

@@ -8,13 +8,13 @@ element comes from.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Optional, Union
+from typing import Final, NamedTuple, Optional, Union
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.transfers import TransferRole
 
 # Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14).
-DEBUG_HALT = "Debug halt"
+DEBUG_HALT: Final = "Debug halt"
 
 
 class Range(NamedTuple):
@@ -55,7 +55,7 @@ class GapReason(Enum):
 
 
 # Detail of a TRACE_ON gap: that was why nothing was traced (IHI 0014Q, 4.7.2, I-sync reason codes).
-DEBUG_STATE = "the core was in debug state"
+DEBUG_STATE: Final = "the core was in debug state"
 
 
 class Gap(NamedTuple):

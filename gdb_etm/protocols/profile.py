@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Mapping, Optional, Sequence
+from typing import Final, Mapping, Optional, Sequence
 
 from gdb_etm.capture import Core, TraceSource
 from gdb_etm.errors import CaptureError
 
 # A product's name or an architecture's: Cortex-M33, STAR-MC1, ARMv7-M, ARMv7E-M, ARMv8.1-M.Main.
-_M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
+_M_PROFILE: Final = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
 # What the PC of Armv8-M and of Armv7-M shows in lockup (Armv8-M ARM, B3.33; Armv7-M ARM, B1.5.15).
-LOCKUP_ADDRESSES = (0xEFFFFFFE, 0xFFFFFFFE)
+LOCKUP_ADDRESSES: Final = (0xEFFFFFFE, 0xFFFFFFFE)
 # No instruction can lie there.
-_NO_EXECUTION_FROM = 0xFFFFFFF0
+_NO_EXECUTION_FROM: Final = 0xFFFFFFF0
 
 
 def needed_registers(source: TraceSource, names: Sequence[str]) -> Mapping[str, int]:

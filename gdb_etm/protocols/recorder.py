@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, Final, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.protocols.elements import Event, Gap, Range, Timestamp, Transfer
 
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 # Entries of the execution at most between two whose position is stored.
-_MARK_EVERY = 64
+_MARK_EVERY: Final = 64
 
 
 class Leg:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Any, Callable, Generic, Iterator, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, Callable, Final, Generic, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.packet import Packet
 
 # A length that needs more bytes to be known.
-NEED_MORE = 0
+NEED_MORE: Final = 0
 # The length of what is no packet, though its header is one.
-MALFORMED = -1
+MALFORMED: Final = -1
 
 # ``length(data, start, end)`` in bytes of the packet that begins at ``start``, NEED_MORE or MALFORMED.
 Length = Callable[[bytes, int, int], int]
 
-_UNSYNCHRONISED = "not synchronised"
-_CHUNK = 16
+_UNSYNCHRONISED: Final = "not synchronised"
+_CHUNK: Final = 16
 
 
 # A protocol's kinds of packets.
@@ -210,8 +210,9 @@ class PacketStream(ABC, Generic[K]):
             self._skipped += size
         return at + size
 
-    # Takes one or more whole packets and returns the index after them; ``at`` when there is none.
-    _packets = _packet
+    def _packets(self, data: bytes, at: int, end: int) -> int:
+        # Takes one or more whole packets and returns the index after them; ``at`` when there is none.
+        return self._packet(data, at, end)
 
     def _inform(self, position: int) -> None:
         self._informed = True

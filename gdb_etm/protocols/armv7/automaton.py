@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import Any, Container, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Container, Dict, Final, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa
@@ -19,18 +19,18 @@ from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream by which transitions are remembered.
-WINDOW = 8
-_MAX_REMEMBERED = 1 << 19
+WINDOW: Final = 8
+_MAX_REMEMBERED: Final = 1 << 19
 
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 # An entry of the return stack: an address and the instruction set there.
 Entry = Tuple[int, Isa]
 # The upper part of the return stack, its top last; None at the bottom stands for more, which an execution keeps.
 Stack = Tuple[Optional[Entry], ...]
-_MOST_ENTRIES = 4
-_FEWEST_ENTRIES = 2
+_MOST_ENTRIES: Final = 4
+_FEWEST_ENTRIES: Final = 2
 # Instructions that ran, or cycles that passed; the offset means nothing.
 Step = Union[Leg, Cycles]
 

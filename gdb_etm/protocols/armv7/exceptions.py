@@ -6,9 +6,11 @@ Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.4.
 
 from __future__ import annotations
 
+from typing import Final
+
 from gdb_etm.protocols.elements import DEBUG_HALT
 
-_NAMES = {
+_NAMES: Final = {
     1: DEBUG_HALT,
     2: "SMC",
     3: "Hyp",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Final, List, Optional
 
 from gdb_etm.protocols.armv7.automaton import (
     AddressState,
@@ -18,7 +18,7 @@ from gdb_etm.protocols.armv7.fields import Reason, Reference
 from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, ExceptionReturn, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
 
-_HYP_LEVEL = 2
+_HYP_LEVEL: Final = 2
 
 
 class Execution:

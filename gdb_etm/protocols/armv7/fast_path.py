@@ -10,7 +10,7 @@ Three caches, from small steps to large ones:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Container, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Final, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.armv7.automaton import WINDOW, DecoderState, Entry
 from gdb_etm.protocols.armv7.handlers import Handlers
@@ -27,9 +27,9 @@ from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, Header, K, PacketStream, feed_pieces, kind_in_header
 
-_LONG = LONGEST // 2
+_LONG: Final = LONGEST // 2
 # Entries of the return stack; more than a unit has do no harm, for it says by branch packets where its own ends.
-_MOST_BELOW = 32
+_MOST_BELOW: Final = 32
 
 
 class FollowedStream(PacketStream[K]):

@@ -10,19 +10,19 @@ set state, which says how far an address is shifted.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Optional, Protocol
+from typing import Final, NamedTuple, Optional, Protocol
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 
 # The shortest A-sync packet; more zeros may come before it.
-ASYNC = b"\x00" * 5 + b"\x80"
-_MOST_ZEROS = 4096
-_ADDRESS_BYTES = 5
+ASYNC: Final = b"\x00" * 5 + b"\x80"
+_MOST_ZEROS: Final = 4096
+_ADDRESS_BYTES: Final = 5
 
 
 # Size of a Context ID in bytes, by ETMCR[15:14].
-CONTEXT_ID_BYTES = (0, 1, 2, 4)
+CONTEXT_ID_BYTES: Final = (0, 1, 2, 4)
 
 
 class UnitConfig(Protocol):
@@ -54,9 +54,9 @@ class IsaState(Enum):
 
 
 # Low bits of an instruction's address that are always zero.
-SHIFT = {IsaState.ARM: 2, IsaState.THUMB: 1, IsaState.THUMBEE: 1, IsaState.JAZELLE: 0}
+SHIFT: Final = {IsaState.ARM: 2, IsaState.THUMB: 1, IsaState.THUMBEE: 1, IsaState.JAZELLE: 0}
 # Instruction sets whose code can be followed.
-ISA = {IsaState.ARM: Isa.A32, IsaState.THUMB: Isa.T32}
+ISA: Final = {IsaState.ARM: Isa.A32, IsaState.THUMB: Isa.T32}
 
 
 class Reason(Enum):
@@ -76,7 +76,7 @@ class Reference(NamedTuple):
 
 
 # Stands in where no address has been output yet.
-NO_REFERENCE = Reference(0, IsaState.ARM)
+NO_REFERENCE: Final = Reference(0, IsaState.ARM)
 
 
 class Information(NamedTuple):

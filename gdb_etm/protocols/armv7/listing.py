@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Generic, List, Optional
+from typing import Callable, Dict, Final, Generic, List, Optional
 
 from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.fields import Information, Reference, UnitConfig
@@ -11,7 +11,7 @@ from gdb_etm.protocols.stream import K
 # ``words(data, at)`` of the fields of the packet at an index.
 Words = Callable[[bytes, int], str]
 
-NOT_KNOWN_YET = "address not known before an I-sync"
+NOT_KNOWN_YET: Final = "address not known before an I-sync"
 
 
 class FieldWords(Generic[K]):

@@ -6,19 +6,19 @@ decides how packets are read, such as the processor's context.  It changes seldo
 
 from __future__ import annotations
 
-from typing import Dict, Hashable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, Hashable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.automaton import DecoderState, Stack
 
 # Bytes of a long transition at most.
-LONGEST = 512
+LONGEST: Final = 512
 # Bytes of a long transition at least, unless a timestamp follows it.
-SHORTEST = 12
+SHORTEST: Final = 12
 # Bytes by which long transitions are looked for.
-KEY = 12
+KEY: Final = 12
 # Long transitions at most that begin with the same bytes.
-_ALTERNATIVES = 4
-_MAX_REMEMBERED = 1 << 16
+_ALTERNATIVES: Final = 4
+_MAX_REMEMBERED: Final = 1 << 16
 
 
 class LongTransition(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from re import findall
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
@@ -30,10 +30,14 @@ from gdb_etm.protocols.recorder import Leg
 from gdb_etm.protocols.stream import Header
 
 # A name of its own is faster to reach than an enumeration's member.
-_P_HEADER, _BRANCH, _IGNORE = PacketKind.P_HEADER, PacketKind.BRANCH, PacketKind.IGNORE
-_DIRECT, _INDIRECT, _T32 = InstructionKind.DIRECT, InstructionKind.INDIRECT, Isa.T32
+_P_HEADER: Final = PacketKind.P_HEADER
+_BRANCH: Final = PacketKind.BRANCH
+_IGNORE: Final = PacketKind.IGNORE
+_DIRECT: Final = InstructionKind.DIRECT
+_INDIRECT: Final = InstructionKind.INDIRECT
+_T32: Final = Isa.T32
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 
 class Half(ProgramPoint):

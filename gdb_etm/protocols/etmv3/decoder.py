@@ -9,7 +9,7 @@ a unit that traces data, for each load and store is needed by itself.
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Final
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
@@ -27,9 +27,9 @@ from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
 # From an A-sync packet on it is known where each packet begins.
-FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
+FORM: Final = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
 # Packets whose effect is decided by state and packet context; time and counts before a gap are not.
-REMEMBERED = frozenset(
+REMEMBERED: Final = frozenset(
     (
         Kind.ASYNC,
         Kind.IGNORE,

@@ -6,15 +6,15 @@ Reference Manual (DDI 0337G), table 14-8.
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Final, Optional, Tuple
 
 from gdb_etm.protocols.armv7 import exceptions
 
 # Today's exception type for each that a fifth address byte with bit 7 set can hold; 2 and 3 are reserved.
-LEGACY = (8, 14, 6, 7, 5, 15, 4, 1)
+LEGACY: Final = (8, 14, 6, 7, 5, 15, 4, 1)
 
 # Types are not the architectural exception numbers; the second value is that number (IPSR).
-_M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
+_M_PROFILE: Final[Dict[int, Tuple[str, Optional[int]]]] = {
     9: ("UsageFault", 6),
     10: ("NMI", 2),
     11: ("SVCall", 11),

@@ -5,7 +5,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import Reason
 from gdb_etm.protocols.armv7.handlers import Handlers
@@ -26,7 +26,7 @@ class PacketContext(NamedTuple):
 
 
 # Packets about loads and stores.
-DATA_KINDS = (
+DATA_KINDS: Final = (
     Kind.NORMAL_DATA,
     Kind.OUT_OF_ORDER_DATA,
     Kind.PLACEHOLDER,

@@ -7,7 +7,7 @@ cited as 7.x.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import (
     Branch,
@@ -205,9 +205,9 @@ def _cycle_headers() -> Dict[int, str]:
 
 
 # The atoms of each P-header, oldest first: E, an instruction that ran; N, one whose condition failed (7.3.1).
-ATOMS = _plain_headers()
+ATOMS: Final = _plain_headers()
 # The same for cycle-accurate trace; W is a cycle.
-CYCLE_ATOMS = _cycle_headers()
+CYCLE_ATOMS: Final = _cycle_headers()
 
 # Stands in where no data address has been output yet.
-NO_ADDRESS = DataAddress(0, False)
+NO_ADDRESS: Final = DataAddress(0, False)

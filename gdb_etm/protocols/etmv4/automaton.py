@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Final, List, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
@@ -34,11 +34,14 @@ from gdb_etm.protocols.recorder import Leg, RunTable
 # The other parts of a state: wide, quiet, address_given and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
 # A name of its own is faster to reach than an enumeration's member.
-_FUTURE, _INDIRECT = InstructionKind.FUTURE, InstructionKind.INDIRECT
-_A32, _T32, _A64 = Isa.A32, Isa.T32, Isa.A64
+_FUTURE: Final = InstructionKind.FUTURE
+_INDIRECT: Final = InstructionKind.INDIRECT
+_A32: Final = Isa.A32
+_T32: Final = Isa.T32
+_A64: Final = Isa.A64
 
 # Packets that are an address and nothing else.
-ADDRESS_KINDS = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
+ADDRESS_KINDS: Final = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
 
 
 class Automaton:
@@ -101,7 +104,8 @@ class Automaton:
         key = (point, registers)
         state = states.get(key)
         if state is None:
-            state = states[key] = DecoderState(point, registers, *mode)
+            wide, quiet, address_given, pending = mode
+            state = states[key] = DecoderState(point, registers, wide, quiet, address_given, pending)
         return state
 
     def name(self, packed: int, wide: bool) -> ProgramPoint:

@@ -8,7 +8,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Dict, Final, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.program.conditions import C, N, Z
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -32,7 +32,7 @@ class Result(NamedTuple):
 Element = Union[Conditional, Result]
 
 # Packets of C and R elements.
-CONDITIONAL_KINDS = (
+CONDITIONAL_KINDS: Final = (
     Kind.CONDITIONAL_1,
     Kind.CONDITIONAL_2,
     Kind.CONDITIONAL_3,
@@ -44,15 +44,15 @@ CONDITIONAL_KINDS = (
 
 # Which conditional instructions are traced, by TRCCONFIGR.COND or bits 3:1 of a Trace Info's INFO; others are
 # reserved.
-SELECTIONS = {0: "none", 1: "loads", 2: "stores", 3: "loads and stores", 7: "all"}
+SELECTIONS: Final = {0: "none", 1: "loads", 2: "stores", 3: "loads and stores", 7: "all"}
 
 # Far more than a unit has keys; their number in TRCIDR12 has 32 bits.
-_MOST_ELEMENTS = 1 << 8
+_MOST_ELEMENTS: Final = 1 << 8
 
 # Tables 6-16 and 6-17.  Two bits 11 are the beginning of a token of four bits among the flags, else no result.
-_FLAGS = (C, N, Z | C)
-_LONG_FLAGS: Tuple[Optional[int], ...] = (N | C, 0, Z, None)
-_TOKEN_BITS = 12
+_FLAGS: Final = (C, N, Z | C)
+_LONG_FLAGS: Final[Tuple[Optional[int], ...]] = (N | C, 0, Z, None)
+_TOKEN_BITS: Final = 12
 
 
 def read_tokens(field: int, flags: bool) -> Optional[List[int]]:

@@ -6,14 +6,14 @@ the tables of exception TYPE values for each profile.
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Final, Optional, Tuple
 
 from gdb_etm.protocols.elements import DEBUG_HALT
 
 # M-profile: the core pushes floating-point state and then continues where it was.
-LAZY_FP_PUSH = 0x19
+LAZY_FP_PUSH: Final = 0x19
 
-_A_PROFILE: Dict[int, str] = {
+_A_PROFILE: Final[Dict[int, str]] = {
     0x00: "PE reset",
     0x01: DEBUG_HALT,
     0x02: "Call",
@@ -29,7 +29,7 @@ _A_PROFILE: Dict[int, str] = {
 }
 
 # M-profile types are not the architectural exception numbers; the second value is that number (IPSR).
-_M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
+_M_PROFILE: Final[Dict[int, Tuple[str, Optional[int]]]] = {
     0x01: ("PE reset", 1),
     0x02: ("NMI", 2),
     0x03: ("HardFault", 3),
@@ -46,8 +46,8 @@ _M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
     0x1A: ("Lockup", None),
 }
 
-_A_IMPLEMENTATION_DEFINED = range(0x10, 0x18)
-_M_IMPLEMENTATION_DEFINED = range(0x20, 0x30)
+_A_IMPLEMENTATION_DEFINED: Final = range(0x10, 0x18)
+_M_IMPLEMENTATION_DEFINED: Final = range(0x20, 0x30)
 
 
 def may_go_on(number: int, m_profile: bool) -> bool:

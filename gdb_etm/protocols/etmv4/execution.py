@@ -6,7 +6,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, BlockEnd
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
@@ -35,7 +35,7 @@ from gdb_etm.protocols.profile import nothing_ran
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 # A Q element's count may be any number, so what is followed of it is bounded.
-_MOST_BRANCHES = 1 << 12
+_MOST_BRANCHES: Final = 1 << 12
 
 
 class _Undirected(NamedTuple):

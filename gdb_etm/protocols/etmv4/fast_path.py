@@ -13,7 +13,7 @@ states which entries it needs.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import DEBUG_HALT, Event, Exception_, Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
@@ -26,16 +26,16 @@ from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream by which long transitions are remembered.
-LONGEST = 512
+LONGEST: Final = 512
 # ``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole.
 Handle = Callable[[bytes, int, int], int]
-_MAX_REMEMBERED = 1 << 16
-_ENTRIES_AT_ONCE = 64
+_MAX_REMEMBERED: Final = 1 << 16
+_ENTRIES_AT_ONCE: Final = 64
 # Bytes after which it is time to see whether what comes is known by now.
-_COLD = 4096
+_COLD: Final = 4096
 
 # Packets whose meaning is decided by the state, the packet context and the return stack.
-_REMEMBERED = frozenset(
+_REMEMBERED: Final = frozenset(
     (
         Kind.TRACE_INFO,
         Kind.IGNORE,

@@ -5,7 +5,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Final, Optional, Tuple, Union
 
 from gdb_etm.protocols.elements import Context, Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
@@ -51,8 +51,8 @@ PacketContext = Tuple[
 # What takes the elements of a stream.
 Elements = Union[Execution, "Speculation"]
 
-_CYCLE_COUNTS = (Kind.CYCLE_COUNT_1, Kind.CYCLE_COUNT_2, Kind.CYCLE_COUNT_3)
-_NO_SPECULATION = "%s, from a unit that does not speculate (TRCIDR8.MAXSPEC is 0)"
+_CYCLE_COUNTS: Final = (Kind.CYCLE_COUNT_1, Kind.CYCLE_COUNT_2, Kind.CYCLE_COUNT_3)
+_NO_SPECULATION: Final = "%s, from a unit that does not speculate (TRCIDR8.MAXSPEC is 0)"
 
 
 class Handlers:

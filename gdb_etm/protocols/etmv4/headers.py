@@ -6,14 +6,14 @@ and 6-9; the lengths follow the packet descriptions in 6.4.
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Final, List, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import ATOMS, Kind, read_continued
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Header, Length, fixed
 
-_MAX_CONTINUED = 10
-_ASYNC_LENGTH = 12
+_MAX_CONTINUED: Final = 10
+_ASYNC_LENGTH: Final = 12
 
 
 def after_continued(data: bytes, at: int, end: int) -> int:
@@ -122,7 +122,7 @@ def _context(config: Etmv4Config, address_bytes: int) -> Length:
     return length
 
 
-_ADDRESSES = (0x90, 0x91, 0x92, 0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E, 0x82, 0x83, 0x85, 0x86)
+_ADDRESSES: Final = (0x90, 0x91, 0x92, 0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E, 0x82, 0x83, 0x85, 0x86)
 
 
 def _exception(table: List[Header]) -> Length:

@@ -6,7 +6,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, Dict, Iterator, List
+from typing import Callable, Dict, Final, Iterator, List
 
 from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, SELECTIONS, Conditional, ConditionKeys, Element
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -40,7 +40,7 @@ from gdb_etm.protocols.etmv4.resolution import (
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.protocols.stream import list_stream
 
-_KEYS_SHOWN = 8
+_KEYS_SHOWN: Final = 8
 
 
 def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:

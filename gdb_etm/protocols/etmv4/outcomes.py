@@ -11,7 +11,7 @@ F.3 and F.4.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import accesses
 from gdb_etm.program.blocks import Blocks
@@ -30,9 +30,9 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.results import UNRESOLVED, Flush, ResultQueue
 from gdb_etm.protocols.recorder import Outcomes, Recorder
 
-_ALL = 7
+_ALL: Final = 7
 # An IT instruction lies at most three 32-bit instructions before the last one of its block.
-_IT_REACH = 14
+_IT_REACH: Final = 14
 
 
 class RelevantInstruction(NamedTuple):

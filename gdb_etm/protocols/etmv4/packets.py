@@ -7,13 +7,13 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, Final, NamedTuple, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.stream import NEED_MORE, Form
 
 # Alignment synchronisation packet (6.4.2).
-ASYNC = b"\x00" * 11 + b"\x80"
+ASYNC: Final = b"\x00" * 11 + b"\x80"
 
 
 class Kind(Enum):
@@ -76,7 +76,7 @@ class Kind(Enum):
 
 
 # Packets count from the Trace Info after an A-Sync on (2.5).
-FORM = Form(ASYNC, Kind.ASYNC, Kind.TRACE_INFO, Kind.RESERVED)
+FORM: Final = Form(ASYNC, Kind.ASYNC, Kind.TRACE_INFO, Kind.RESERVED)
 
 
 class Address(NamedTuple):
@@ -92,7 +92,7 @@ class Address(NamedTuple):
 Addresses = Tuple[Address, Address, Address]
 
 # The address registers after a Trace Info packet.
-NO_ADDRESSES: Addresses = (Address(0, False), Address(0, False), Address(0, False))
+NO_ADDRESSES: Final[Addresses] = (Address(0, False), Address(0, False), Address(0, False))
 
 
 class ContextFields(NamedTuple):
@@ -108,7 +108,7 @@ class ContextFields(NamedTuple):
 
 
 # What Context packets build on before one had a VMID or a Context ID.
-NO_CONTEXT = ContextFields(0, False, False, -1, -1)
+NO_CONTEXT: Final = ContextFields(0, False, False, -1, -1)
 
 
 def read_continued(data: bytes, at: int) -> Tuple[int, int]:
@@ -181,7 +181,7 @@ def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int
 
 
 # Instruction set and payload size in bytes of the long forms, Address with Context included.
-_LONG: Dict[int, Tuple[int, int]] = {
+_LONG: Final[Dict[int, Tuple[int, int]]] = {
     0x82: (0, 4),
     0x83: (1, 4),
     0x85: (0, 8),
@@ -330,4 +330,4 @@ def _atoms() -> Dict[int, Tuple[bool, ...]]:
 
 
 # The atoms of each Atom packet header, oldest first; True is E (taken).
-ATOMS = _atoms()
+ATOMS: Final = _atoms()

@@ -11,7 +11,7 @@ if need be within an Atom packet: the atoms left over are then part of the state
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block
 from gdb_etm.program.futures import Future
@@ -21,7 +21,7 @@ from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_addr
 from gdb_etm.protocols.recorder import Leg
 
 # Entries in the trace analyzer's return stack (IHI 0064, 5.3).
-STACK_DEPTH = 15
+STACK_DEPTH: Final = 15
 
 
 class Entry(NamedTuple):
@@ -74,18 +74,18 @@ class UnknownPoint(ProgramPoint):
 
 
 # An indirect branch was taken: an address follows, or the return stack has it.
-AFTER_BRANCH = UnknownPoint()
+AFTER_BRANCH: Final = UnknownPoint()
 # An address packet has to come before anything else that executes, as after an exception.
-EXPECTED = UnknownPoint()
+EXPECTED: Final = UnknownPoint()
 # A Q element ended with a branch: an address packet has to come, and shows which way that went.
-UNDIRECTED = UnknownPoint()
+UNDIRECTED: Final = UnknownPoint()
 # A gap has been recorded; what is traced until the next address packet cannot be followed.
-LOST = UnknownPoint()
+LOST: Final = UnknownPoint()
 
 # An address packet named an instruction set that does not exist in the context's state.
-RESERVED = UnknownPoint()
+RESERVED: Final = UnknownPoint()
 # A branch that is always taken was traced as not taken; no state has it, a gap is recorded instead.
-IMPOSSIBLE = UnknownPoint()
+IMPOSSIBLE: Final = UnknownPoint()
 
 
 # How many instructions an Atom packet executes, and where it leads.

@@ -11,7 +11,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import Callable, Dict
+from typing import Callable, Dict, Final
 
 from gdb_etm.protocols.etmv4.conditional import SELECTIONS, read_results, read_token, read_tokens
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -91,7 +91,7 @@ def _q(data: bytes, at: int, config: Etmv4Config) -> str:
     return "" if read_continued(data, after)[0] else "COUNT=0"
 
 
-_FINDERS: Dict[Kind, Callable[[bytes, int, Etmv4Config], str]] = {
+_FINDERS: Final[Dict[Kind, Callable[[bytes, int, Etmv4Config], str]]] = {
     Kind.TRACE_INFO: _trace_info,
     Kind.COMMIT: _commit,
     Kind.CANCEL_1: _cancel,

@@ -5,7 +5,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import read_continued
@@ -14,7 +14,7 @@ from gdb_etm.protocols.etmv4.packets import read_continued
 Atoms = Tuple[bool, ...]
 
 # The A field of Mispredict and Cancel format 2.
-_ATOMS: Tuple[Atoms, ...] = ((), (True,), (True, True), (False,))
+_ATOMS: Final[Tuple[Atoms, ...]] = ((), (True,), (True, True), (False,))
 
 
 class Cancel(NamedTuple):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from typing import Callable, Dict, List
+from typing import Callable, Dict, Final, List
 
 from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, SELECTIONS, Conditional, ConditionKeys, Element
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import Kind, TraceInfo
 
 # The result of a C element that never got one.
-UNRESOLVED = 0xFF
+UNRESOLVED: Final = 0xFF
 
 
 class Flush:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import Callable, Deque, List, Optional, Tuple
+from typing import Callable, Deque, Final, List, Optional, Tuple
 
 from gdb_etm.protocols.elements import Cycles, Event, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -28,9 +28,9 @@ from gdb_etm.protocols.etmv4.packets import (
 )
 from gdb_etm.protocols.etmv4.results import Flush
 
-_WORDS_SHOWN = 8
+_WORDS_SHOWN: Final = 8
 # Registers that allow billions of uncommitted P0 elements, and a packet that counts them, need not be right.
-_MAX_UNSEEN = 1 << 12
+_MAX_UNSEEN: Final = 1 << 12
 
 
 class _Fate(Enum):

@@ -5,7 +5,7 @@ A transition ends after an address packet where it can, so that paths that meet 
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Final, Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
@@ -28,21 +28,21 @@ from gdb_etm.protocols.recorder import Foreseen, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE, Header
 
 # Bytes of the stream in a transition at most.
-WINDOW = 32
+WINDOW: Final = 32
 # Bytes after which a transition ends at the next address packet.
-_ENOUGH = 8
+_ENOUGH: Final = 8
 # Every header from here on is an Atom packet's (6.4.13).
-FIRST_ATOM = 0xC0
+FIRST_ATOM: Final = 0xC0
 # No header before this one is an Atom's or an address's (6.4.12).
-FIRST_ADDRESS = 0x90
-_ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
+FIRST_ADDRESS: Final = 0x90
+_ADDRESSES: Final = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 # Bytes of the longest packet in a transition.
-_LONGEST = 9
-_MAX_REMEMBERED = 1 << 19
+_LONGEST: Final = 9
+_MAX_REMEMBERED: Final = 1 << 19
 
 
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_new = tuple.__new__
+_new: Final = tuple.__new__
 
 
 def _is_wrong(point: ProgramPoint, there: ProgramPoint) -> bool:
@@ -110,9 +110,11 @@ class TransitionFinder:
         while index < limit:
             header = data[index]
             if header >= 0xC0:
-                step = point.steps.get(header) or automaton.step(point, header)
+                step = point.steps.get(header)
                 if step is None:
-                    break
+                    step = automaton.step(point, header)
+                    if step is None:
+                        break
                 ran, point = step
                 count += ran
                 index += 1

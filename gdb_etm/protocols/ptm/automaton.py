@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import Final, List, Optional, Tuple
 
 from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
@@ -27,8 +27,11 @@ from gdb_etm.protocols.recorder import Leg
 from gdb_etm.protocols.stream import Header
 
 # A name of its own is faster to reach than an enumeration's member.
-_ATOM, _BRANCH, _IGNORE = PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE
-_INDIRECT, _T32 = InstructionKind.INDIRECT, Isa.T32
+_ATOM: Final = PacketKind.ATOM
+_BRANCH: Final = PacketKind.BRANCH
+_IGNORE: Final = PacketKind.IGNORE
+_INDIRECT: Final = InstructionKind.INDIRECT
+_T32: Final = Isa.T32
 
 # Atoms, oldest first; True is E.
 Atoms = Tuple[bool, ...]

@@ -8,7 +8,7 @@ All others, and everything that cannot be followed, go through one handler for e
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Final
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.armv7.fast_path import FollowedStream, StreamDecoder
@@ -24,9 +24,9 @@ from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
 # From an A-sync packet on it is known where each packet begins.
-FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
+FORM: Final = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
 # Packets whose effect is decided by state and packet context; time is not.
-REMEMBERED = frozenset(
+REMEMBERED: Final = frozenset(
     (
         Kind.ASYNC,
         Kind.IGNORE,

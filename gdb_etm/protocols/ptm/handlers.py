@@ -5,6 +5,8 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 
 from __future__ import annotations
 
+from typing import Final
+
 from gdb_etm.protocols.armv7.fields import Reason
 from gdb_etm.protocols.armv7.handlers import Handlers
 from gdb_etm.protocols.elements import Cycles
@@ -16,7 +18,7 @@ from gdb_etm.protocols.ptm.packets import Kind, count_end, read_branch, read_cou
 from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes that hold any timestamp packet with its count.
-_LONGEST_TIMESTAMP = 16
+_LONGEST_TIMESTAMP: Final = 16
 
 
 class PtmHandlers(Handlers[Kind]):

@@ -7,7 +7,7 @@ cited as 4.x.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import (
     Branch,
@@ -22,9 +22,9 @@ from gdb_etm.protocols.armv7.fields import (
 from gdb_etm.protocols.ptm.config import PtmConfig
 
 # What is set in the first byte of every Atom packet (4.5.3).
-_ATOM_HEADER = 0x80
+_ATOM_HEADER: Final = 0x80
 # In one packet, without cycle counts.
-_MOST_ATOMS = 5
+_MOST_ATOMS: Final = 5
 
 
 class Kind(Enum):
@@ -142,4 +142,4 @@ def _headers() -> Dict[int, Tuple[bool, ...]]:
 # The atoms of each Atom packet's header, oldest first; True is E. In cycle-accurate trace there is one: bit 1.
 #
 # No stop bit, no atom: 0x80 and 0x82 are reserved.
-ATOMS = _headers()
+ATOMS: Final = _headers()
