@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.diagnosis.scene import Area
 from gdb_etm.history.frames import Function
 from gdb_etm.program.containers import Container
 from gdb_etm.program.datatypes import ARRAY, STRUCT
@@ -16,8 +15,23 @@ _REGISTERS = 4
 _WORD = 4
 
 
+class Area(NamedTuple):
+    """A piece of memory with a name, as in ``station.table[2]``."""
+
+    name: str
+    start: int
+    # In bytes.
+    size: int
+    is_array: bool
+
+    @property
+    def end(self) -> int:
+        """The address just past it."""
+        return self.start + self.size
+
+
 class DebugNames:
-    """The :class:`~gdb_etm.diagnosis.scene.MemoryNames` of ELF files.
+    """Names of memory in ELF files.
 
     :param variables: Their static variables.
     :param frames: Their local variables.
@@ -59,6 +73,14 @@ class DebugNames:
         if found is None:
             found = self._locals[pc, cfa] = self._find_locals(pc, cfa)
         return found
+
+    def in_frame(self, pc: int, cfa: int, address: int) -> Sequence[Area]:
+        """List what holds an address in a function's frame, the variable first.
+
+        :param pc: Where execution is in the function.
+        :param cfa: The canonical frame address.
+        """
+        return _areas(self._frames.containers(pc, {CFA: cfa}, address))
 
     def _find_locals(self, pc: int, cfa: int) -> List[Area]:
         found: List[Area] = []

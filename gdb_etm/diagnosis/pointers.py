@@ -6,7 +6,8 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator
-from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.diagnosis.names import Area
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.index import TraceIndex
 from gdb_etm.diagnosis.library import is_library
+from gdb_etm.diagnosis.names import Area, DebugNames
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame, Function, exception_of
@@ -18,56 +19,9 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import DEVICES, FrameInformation
 from gdb_etm.recovery.values import Tier, Value
 
-_WORD = 4
+_WORD, _SP = 4, 13
 # r0 to r3, which no function saves for its caller.
 _ARGUMENTS = range(4)
-
-
-class Area(NamedTuple):
-    """A piece of memory with a name, as in ``station.table[2]``."""
-
-    name: str
-    start: int
-    # In bytes.
-    size: int
-    is_array: bool
-
-    @property
-    def end(self) -> int:
-        """The address just past it."""
-        return self.start + self.size
-
-
-class MemoryNames(Protocol):
-    """Names of memory, by symbols and debug information."""
-
-    def containers(self, address: int) -> Sequence[Area]:
-        """List what holds an address: the object first, its innermost member last."""
-
-    def locals(self, pc: int, cfa: int) -> Sequence[Area]:
-        """List the variables in a function's frame.
-
-        :param pc: Where execution is in the function.
-        :param cfa: The canonical frame address.
-        """
-
-    def parameters(self, address: int) -> Optional[int]:
-        """Count the registers that a function's arguments are in; None where unknown.
-
-        :param address: Of its first instruction.
-        """
-
-    def is_marker(self, address: int) -> bool:
-        """Check whether a linker script's symbol marks an address."""
-
-    def function(self, address: int) -> str:
-        """Name the function at an address; empty where unknown."""
-
-    def beginning(self, address: int) -> str:
-        """Name the function that begins at an address; empty where none does."""
-
-    def file(self, address: int) -> str:
-        """Give the path of an instruction's source file; empty where unknown."""
 
 
 class ActivationSpan(NamedTuple):
@@ -109,7 +63,7 @@ class Scene:
     """
 
     def __init__(
-        self, recovery: Recovery, calls: CallHistory, frames: Optional[FrameInformation], names: MemoryNames
+        self, recovery: Recovery, calls: CallHistory, frames: Optional[FrameInformation], names: DebugNames
     ) -> None:
         self.recovery = recovery
         self.history = recovery.history
@@ -318,24 +272,38 @@ class Scene:
         if row is None:
             # Where a function begins its frame address is SP.
             return self.register(activation.first, "sp") if activation.is_whole else None
-        name = "sp" if row.register == 13 else "r%d" % row.register
+        name = "sp" if row.register == _SP else "r%d" % row.register
         value = self.register(number, name)
         return (value + row.offset) & MASK if value is not None else None
+
+    def frames_at(self, number: int) -> Iterator[Tuple[ActivationSpan, int, int]]:
+        """Give the active frames before an instruction, innermost first.
+
+        :returns: Of each the activation, its instruction, and its canonical frame address; those are left out of which
+            that is not known.
+        """
+        activation = self.activation(number)
+        callee: Optional[ActivationSpan] = None
+        top = self.register(number, "sp")
+        for one, at in () if activation is None else ((activation, number), *self.callers(activation)):
+            row = self._frames.row(self.index.address(at)) if self._frames is not None else None
+            # At a call SP is the frame address of what is called: nothing older must be worked out for it.
+            if row is None or row.register != _SP or top is None or callee is not None and callee.frame.called_at != at:
+                top = self.cfa(one, at)
+            else:
+                top = (top + row.offset) & MASK
+            if top is not None:
+                yield one, at, top
+            callee = one
 
     def saved_at(self, number: int, address: int, size: int) -> Optional[FrameSlot]:
         """Find an active frame's saved register in a piece of memory.
 
         :param number: Of the instruction at which the frames are active.
         """
-        activation = self.activation(number)
-        if activation is None or self._frames is None:
-            return None
-        active = [(activation, number), *self.callers(activation)]
-        for one, at in active:
-            row, cfa = self._frames.row(self.index.address(at)), self.cfa(one, at)
-            if row is None or cfa is None:
-                continue
-            for register, offset in row.saved.items():
+        for one, at, cfa in self.frames_at(number):
+            row = self._frames.row(self.index.address(at)) if self._frames is not None else None
+            for register, offset in row.saved.items() if row is not None else ():
                 if register in _ARGUMENTS:
                     # A push of them only makes room on the stack (AAPCS32, 6.1.1).
                     continue

@@ -250,9 +250,7 @@ def exception(rig: Rig) -> str:
     name = rig.core.exception_name
     taken = [number for number, one in found.exceptions if one.name == name]
     if len(taken) != 1:
-        raise StepFailure(
-            "the %s is %d times in the trace of %s" % (name, len(taken), _listed(found.addresses, rig))
-        )
+        raise StepFailure("the %s is %d times in the trace of %s" % (name, len(taken), _listed(found.addresses, rig)))
     at = taken[0]
     wanted = before[:at] + handler + before[at:]
     check = found.addresses[: len(wanted)]

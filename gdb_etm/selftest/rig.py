@@ -248,4 +248,3 @@ class Rig:
             raise StepFailure(str(error)) from None
         history = next(iter(histories.values()), None)
         return TracedRun(options, plan, passes, status, capture, found[0] if found else None, history)
-

@@ -216,6 +216,8 @@ def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
         for node in diagnosis.chain
         if node.branch is None and isinstance(node.place, MemoryPlace) and scene.is_ram(node.place.address)
     ]
+    # What a function saved for its caller is not what anybody looks for.
+    stored = [one for one in stored if scene.saved_at(one.number, one.address, one.size) is None]
     if stored:
         lines.append("etm writes 0x%08x,%d" % (stored[-1].address, stored[-1].size))
     written = scene.recovery.volatile

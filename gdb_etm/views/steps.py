@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
+from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.views.values import mark
 
-_WORD = 4
+_WORD, _LR = 4, 14
 _MADE = {
     MakerKind.COMPUTED: "computed",
     MakerKind.COPIED: "copied",
@@ -32,13 +35,39 @@ def place_name(place: Place, scene: Scene) -> str:
 
 
 def memory_name(place: MemoryPlace, scene: Scene) -> str:
-    """Name a piece of memory, by the variable and member there."""
+    """Name a piece of memory, by the variable and member there.
+
+    One in a function's frame is ``"main::config.limit"``, as GDB writes it, or ``"saved r4 of main"``.
+    """
     areas = scene.names.containers(place.address)
+    name = _in_frame(place, areas, scene)
+    return name or (_inside(areas, place) if areas else "0x%08x" % place.address)
+
+
+def _inside(areas: Sequence[Area], place: MemoryPlace) -> str:
     exact = [one for one in areas if one.start == place.address and one.size == place.size]
-    if exact or not areas:
-        return exact[-1].name if exact else "0x%08x" % place.address
     offset = place.address - areas[-1].start
-    return areas[-1].name + ("+%d" % offset if offset else "")
+    return exact[-1].name if exact else areas[-1].name + ("+%d" % offset if offset else "")
+
+
+def _in_frame(place: MemoryPlace, areas: Sequence[Area], scene: Scene) -> str:
+    # A variable that is not on the stack is in no frame.
+    number = min(place.number, len(scene.history))
+    pointer = scene.register(number, "sp")
+    if number < 1 or pointer is None or areas and not areas[0].start <= pointer < areas[0].end:
+        return ""
+    for activation, at, cfa in scene.frames_at(number):
+        function = activation.function
+        if function is None or place.address >= cfa:
+            continue
+        found = scene.names.in_frame(scene.index.address(at), cfa, place.address)
+        if found:
+            return "%s::%s" % (function.name, _inside(found, place))
+        slot = scene.saved_at(number, place.address, place.size)
+        if slot is None or slot.activation is not activation:
+            return ""
+        return ("return address of %s" if slot.register == _LR else "saved r%d of %%s" % slot.register) % function.name
+    return ""
 
 
 def value_at(place: Place, value: Value, scene: Scene) -> str:

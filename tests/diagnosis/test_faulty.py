@@ -113,6 +113,11 @@ def test_it_says_what_where_why_how_sure_and_what_next(capsys: pytest.CaptureFix
     assert any(line.startswith("next   etm goto ") for line in lines)
 
 
+def test_what_a_frame_keeps_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("radio", "O2", "m33"), capsys=capsys)
+    assert any("return address of spread: read from outside of the program's memory" in line for line in lines)
+
+
 def test_a_chain_has_a_line_for_each_step(capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of(run("keypad", "O2", "m7"), capsys=capsys)
     assert len(lines) <= LONGEST

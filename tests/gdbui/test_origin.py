@@ -19,6 +19,8 @@ def test_at_the_fault_and_at_a_position() -> None:
         "etm writes --by dispatch station",
         "complete etm origin station.val",
         "help etm uses",
+        "etm goto dispatch",
+        "etm origin message->count",
     ]
     found = dict(zip(commands, session(commands)))
     whole = found["etm origin station.table[0].handler"]
@@ -38,6 +40,8 @@ def test_at_the_fault_and_at_a_position() -> None:
     assert all("<dispatch+" in line for line in found["etm writes --by dispatch station"][1:-2])
     assert "etm origin station.values" in found["complete etm origin station.val"]
     assert 'The guide: "gdb-etm guide fault" in a shell.' in found["help etm uses"]
+    # A caller's variable has the name by which GDB prints it.
+    assert "  main::message.count = 0x00000001: stored from r0" in found["etm origin message->count"][1]
 
 
 def test_of_threads_and_handlers() -> None:

@@ -6,9 +6,10 @@ import re
 from typing import List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
+from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at, area_of, initialises, sweep
-from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from gdb_etm.diagnosis.scene import Area, Scene
+from gdb_etm.diagnosis.names import Area
+from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.diagnosis.transfers import made_by, transfers

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, Optional, Tuple
 
+from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at
-from gdb_etm.diagnosis.scene import ActivationSpan, Area, Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import NO_MEMORY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
