@@ -1,7 +1,7 @@
-"""Instructions that a debugger has a Cortex-A run in Debug state (DDI 0406C, C5.3 and C8).
+"""Instructions that a debugger has a Cortex-A run in Debug state.
 
-They are A32, whatever the state of the core.  Those that are about the PC, CPSR and the transfer channel mean something
-of their own there; Unicorn runs the others.
+Ref: DDI 0406C, C5.3 and C8.  They are A32, whatever the state of the core.  Those that are about the PC, CPSR and the
+transfer channel mean something of their own there; Unicorn runs the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _MSR, _MSR_MASK = 0x0120F000, 0x0FF0FFF0
 _FROM_PC, _FROM_PC_MASK = 0x01A0000F, 0x0FFF0FFF
 _TO_PC, _BX, _JUMP_MASK = 0x01A0F000, 0x012FFF10, 0x0FFFFFF0
 _LDR, _STR = 0xE4100000, 0xE4000000
-_R = [arm_const.UC_ARM_REG_R0 + n for n in range(13)] + [arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR]
+# R0 to R14, by Unicorn's numbers.
+REGISTERS = [arm_const.UC_ARM_REG_R0 + n for n in range(13)] + [arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR]
 _DFSR, _DFAR = (5, 0, 0, 0), (6, 0, 0, 0)
 # DFSR: a synchronous external abort, and that it was a store.
 _EXTERNAL, _WRITE = 0x008, 1 << 11
@@ -70,21 +71,21 @@ class DebugStateInstructions:
         number, source = opcode >> 12 & 0xF, opcode & 0xF
         if opcode & _MRC_ID_MASK == _MRC_ID and number != _PC and engine.cpsr & _MODE != _USER:
             register = (0, source, opcode >> 21 & 7, opcode >> 5 & 7)
-            engine.write(_R[number], engine.read_system(register, not engine.non_secure))
+            engine.write(REGISTERS[number], engine.read_system(register, not engine.non_secure))
         elif opcode & _MRS_MASK == _MRS and number != _PC:
-            engine.write(_R[number], engine.cpsr)
+            engine.write(REGISTERS[number], engine.cpsr)
         elif opcode & _MSR_MASK == _MSR and source != _PC:
             mask = sum(0xFF << 8 * n for n in range(4) if opcode >> 16 + n & 1)
-            pc, cpsr = engine.pc & ~1, engine.cpsr & ~mask | engine.read(_R[source]) & mask
+            pc, cpsr = engine.pc & ~1, engine.cpsr & ~mask | engine.read(REGISTERS[source]) & mask
             engine.change_mode(cpsr)
             engine.pc = pc | bool(cpsr & CPSR_T)
         elif opcode & _FROM_PC_MASK == _FROM_PC and number != _PC:
-            engine.write(_R[number], (engine.pc & ~1) + (4 if engine.pc & 1 else 8) & 0xFFFFFFFF)
+            engine.write(REGISTERS[number], (engine.pc & ~1) + (4 if engine.pc & 1 else 8) & 0xFFFFFFFF)
         elif opcode & _JUMP_MASK == _TO_PC and source != _PC:
             thumb = engine.pc & 1
-            engine.pc = engine.read(_R[source]) & (~1 if thumb else ~3) | thumb
+            engine.pc = engine.read(REGISTERS[source]) & (~1 if thumb else ~3) | thumb
         elif opcode & _JUMP_MASK == _BX and source != _PC:
-            engine.pc = engine.read(_R[source])
+            engine.pc = engine.read(REGISTERS[source])
         else:
             return self._by_unicorn(opcode)
         return ""
@@ -94,17 +95,17 @@ class DebugStateInstructions:
         if number == _PC:
             return "undefined"
         if opcode & _DCC == _MRC:
-            self._engine.write(_R[number], self.channel.input)
+            self._engine.write(REGISTERS[number], self.channel.input)
             self.channel.is_input_full = False
         else:
-            self.channel.output, self.channel.is_output_full = self._engine.read(_R[number]), True
+            self.channel.output, self.channel.is_output_full = self._engine.read(REGISTERS[number]), True
         return ""
 
     def _transfer_memory(self, opcode: int) -> str:
         # As an LDR or STR of a register that is put back.
         engine, base = self._engine, opcode >> 16 & 0xF
         spare = 1 if base != 1 else 2
-        kept = engine.read(_R[spare])
+        kept = engine.read(REGISTERS[spare])
         is_before, is_up, changes = opcode >> 24 & 1, opcode >> 23 & 1, opcode >> 21 & 1
         opcode = (
             (_LDR if opcode & _BLOCK == _LDC else _STR)
@@ -120,13 +121,13 @@ class DebugStateInstructions:
             opcode = opcode & ~0xFFF | 1 << 24
         is_load = opcode >> 20 & 1
         if not is_load:
-            engine.write(_R[spare], self.channel.input)
+            engine.write(REGISTERS[spare], self.channel.input)
         result = self._by_unicorn(opcode)
         if not result and is_load:
-            self.channel.output, self.channel.is_output_full = engine.read(_R[spare]), True
+            self.channel.output, self.channel.is_output_full = engine.read(REGISTERS[spare]), True
         elif not result:
             self.channel.is_input_full = False
-        engine.write(_R[spare], kept)
+        engine.write(REGISTERS[spare], kept)
         return result
 
     def _by_unicorn(self, opcode: int) -> str:

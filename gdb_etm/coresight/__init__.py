@@ -6,5 +6,6 @@
 - ``steps.py``, ``poll.py``, ``borrowed.py``: accesses with their reasons, waiting with an end, putting back.
 - ``funnel.py``: the links; ``sink.py``, ``etb.py``, ``tmc.py``, ``mtb.py``: the buffers.
 - ``cti.py``: a Cross Trigger Interface.
-- ``special.py``: special registers of a halted Cortex-M, by DCRSR and DCRDR; ``cycle_halt.py``: halts it in time.
+- ``special.py``: special registers of a halted Cortex-M, by DCRSR and DCRDR; ``cycle_halt.py``: halts it in time;
+  ``core_debug.py``: a core of Armv7-A or Armv7-R in Debug state.
 """

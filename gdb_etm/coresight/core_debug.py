@@ -1,4 +1,4 @@
-"""A core of Armv7-A or Armv7-R in Debug state: registers and memory by its instructions.
+"""An Armv7-A or Armv7-R core in Debug state: registers and memory.
 
 A debugger writes A32 instructions to DBGITR, and the core runs them, whatever state its program is in; words go to and
 fro by DBGDTRRX and DBGDTRTX.  Ref: DDI 0406C, C5.3 (what they do in Debug state), C8 (the transfer channel), C11.11.
@@ -13,7 +13,7 @@ from typing import List, NoReturn
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.errors import AccessError, CaptureError
+from gdb_etm.errors import AccessError
 from gdb_etm.registers import cortex_a
 from gdb_etm.registers.page import Register
 
@@ -116,7 +116,9 @@ class CoreDebugDriver:
         return self.get(cortex_a.DBGDTRTX)
 
     def repeat(self, opcode: int, times: int) -> List[int]:
-        """Have an instruction run again each time that its word is read (C8.2.2, Fast mode).
+        """Have an instruction run again each time its word is read.
+
+        This is Fast mode (C8.2.2).
 
         :returns: The words before each run; the last one is still to be taken.
         :raises AccessError: One of them was aborted.
@@ -172,7 +174,10 @@ class CoreDebugDriver:
         return self._read_by(_MOV_R0_PC) - (4 if cpsr & _THUMB else 8) & 0xFFFFFFFF
 
     def jump(self, address: int) -> None:
-        """Have the program go on elsewhere, in the same instruction set; after CPSR."""
+        """Have the program go on elsewhere.
+
+        In the same instruction set, and after CPSR was written.
+        """
         self._write_by(_MOV_PC_R0, address)
 
     def system(self, crn: int, crm: int, opc2: int) -> int:
@@ -185,7 +190,7 @@ class CoreDebugDriver:
 
 
 class CoreMemory(MemoryPort):
-    """Memory as the core has it, by its loads and stores, through MMU and caches.
+    """Memory by the core's loads and stores, through MMU and caches.
 
     :param core: In Debug state, with ITRen.
     """

@@ -6,5 +6,5 @@
 - ``ptm.py``: IHI 0035B, chapter 3, where it differs.
 - ``etb.py``, ``tmc.py``, ``funnel.py``: buffers and links.
 - ``mtb.py``: trace unit and buffer at once; ``cti.py``: Cross Trigger Interface.
-- ``cortex_m.py``, ``dwt.py``, ``dwt_v8.py``: debug registers of the processor.
+- ``cortex_m.py``, ``dwt.py``, ``dwt_v8.py``, ``cortex_a.py``: debug registers of the processor.
 """

@@ -265,7 +265,7 @@ class HaltedCore:
         return self.pc
 
     def registers(self) -> Dict[str, int]:
-        """Read what a capture says of a halted core: PC and exception number."""
+        """Read PC and exception number, as a capture has them."""
         return {"pc": self.pc, "xpsr": self.exception}
 
     def stack_pointers(self) -> List[int]:

@@ -26,7 +26,7 @@ _SP, _LR = 13, 14
 _VBAR, _DFSR, _DFAR, _IFSR, _IFAR = (12, 0, 0), (5, 0, 0), (6, 0, 0), (5, 0, 1), (6, 0, 2)
 _SCTLR = (1, 0, 0)
 _CACHES, _HIGH_VECTORS, _THUMB_EXCEPTIONS = 0x1004, 1 << 13, 1 << 30
-# Maintenance: clean data to the point of unification, invalidate all instruction caches and branch predictors; barriers.
+# Clean data to the point of unification, invalidate instruction caches and branch predictors; barriers.
 _DCCMVAU, _ICIALLU, _BPIALL, _DSB, _ISB = (7, 11, 1), (7, 5, 0), (7, 5, 6), (7, 10, 4), (7, 5, 4)
 _LINE = 32
 # DBGVCR: undefined instructions and aborts, in Secure and Non-secure state.
@@ -41,7 +41,7 @@ class _Saved(NamedTuple):
 
 
 class HaltedCoreA:
-    """A core in Debug state, whose registers and memory its own instructions reach.
+    """A core in Debug state, reached by its own instructions.
 
     :param core: Its debug registers.
     """

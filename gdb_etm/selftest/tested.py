@@ -11,12 +11,14 @@ from gdb_etm.selftest.program import KnownProgram
 class TestedCore(Protocol):
     """A core in Debug state: saved, stepped, run, put back."""
 
-    # Its memory.
-    port: AccessPort
     # What it runs.
     program: KnownProgram
     # The exception that the program makes, as the architecture calls it.
     exception_name: str
+
+    @property
+    def port(self) -> AccessPort:
+        """Its memory."""
 
     @property
     def is_halted(self) -> bool:
@@ -36,7 +38,7 @@ class TestedCore(Protocol):
         """Address of the next instruction."""
 
     def registers(self) -> Dict[str, int]:
-        """Read what a capture says of a halted core: PC and status register."""
+        """Read PC and status register, as a capture has them."""
 
     def stack_pointers(self) -> List[int]:
         """Read the stack pointers that are in use."""
@@ -60,13 +62,19 @@ class TestedCore(Protocol):
         """Put back what reading of core registers has changed."""
 
     def save(self) -> int:
-        """Read all that the self test may change; give the number of core registers."""
+        """Read all that the self test may change.
+
+        :returns: The number of core registers.
+        """
 
     def prepare(self) -> None:
         """Hold interrupts back, and have faults halt the core."""
 
     def restore(self) -> List[str]:
-        """Put everything back that was saved; list what is not as it was."""
+        """Put everything back that was saved.
+
+        :returns: What is not as it was.
+        """
 
     def enter(self, address: int, stack: int, **registers: int) -> None:
         """Set the next instruction, stack pointer and some registers."""
@@ -75,7 +83,10 @@ class TestedCore(Protocol):
         """Run one instruction; give the address of the next one."""
 
     def run(self) -> int:
-        """Run until a BKPT or a fault halts the core; give the address of the next instruction."""
+        """Run until a BKPT or a fault halts the core.
+
+        :returns: The address of the next instruction.
+        """
 
     def why(self) -> str:
         """Say by its registers why it halted."""

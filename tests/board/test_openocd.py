@@ -89,7 +89,7 @@ _A32 = [0xE2800001, 0xE5910000, 0xE3500000, 0xEAFFFFFB]
 
 
 def test_it_runs_a_cortex_a9(tmp_path: Path) -> None:
-    """By instructions in Debug state, the transfer channel in both modes, breakpoints and watchpoints."""
+    """By instructions in Debug state, breakpoints and watchpoints."""
     program = elf_a9("sort-a32")
     with board_with_pins(tmp_path, "a9", "--elf", str(program)) as config:
         output = run_openocd(
@@ -101,7 +101,8 @@ def test_it_runs_a_cortex_a9(tmp_path: Path) -> None:
             # Its check of what is in memory is a program on the core.
             "load_image {0} 0x20020000; echo [verify_image {0} 0x20020000]; echo [verify_image {0}]".format(program),
             # Registers of other modes, and of the system control coprocessor.
-            "reg sp_irq 0x1234; reg lr_fiq 0x5678; reg r12 0x9abc; echo [reg sp_irq]; echo [reg lr_fiq]; echo [reg r12]",
+            "reg sp_irq 0x1234; reg lr_fiq 0x5678; reg r12 0x9abc",
+            "echo [reg sp_irq]; echo [reg lr_fiq]; echo [reg r12]",
             "echo midr-[format %08x [arm mrc 15 0 0 0 0]]; arm mcr 15 0 13 0 1 0x77; echo id-[arm mrc 15 0 13 0 1]",
             *("mwh 0x%x 0x%x" % (0x20000100 + 2 * n, half) for n, half in enumerate(_T32)),
             *("mww 0x%x 0x%x" % (0x20010100 + 4 * n, word) for n, word in enumerate(_A32)),

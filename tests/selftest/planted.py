@@ -56,7 +56,10 @@ def altered(address: int, read: Change = _same, write: Change = _same) -> Plant:
     """Change what a register reads as, or takes."""
 
     def plant(board: Board) -> None:
-        pages: Any = board.machine.bus._pages
+        machine: Any = board.machine
+        pages: Any = machine.bus._pages
+        if address // 0x1000 not in pages:
+            pages = machine.debug_bus._bus._pages
         device = pages[address // 0x1000]
         pages[address // 0x1000] = _Altered(device, address & 0xFFF, read, write)
 

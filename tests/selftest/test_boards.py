@@ -9,6 +9,9 @@ from typing import Any, Dict, List
 
 import pytest
 
+from gdb_etm.board.cortex_a_board import CORE_DEBUG
+from gdb_etm.board.cortex_a_itr import REGISTERS as A_REGISTERS
+from gdb_etm.coresight.core_debug import CoreDebugDriver
 from gdb_etm.errors import CaptureError, CommandError
 from gdb_etm.selftest.bench import SelfTestBench
 from gdb_etm.selftest.findings import StepFinding, StepOutcome
@@ -25,6 +28,8 @@ _BOARDS: Dict[str, Dict[str, Any]] = {
     "m4 data": {"data_trace": 1},
     "m0": {},
     "m23": {},
+    "a9": {},
+    "zynq7000": {},
 }
 
 
@@ -73,6 +78,61 @@ def test_leaves_no_mark(name: str) -> None:
         assert not _failed(hand.findings())
         after = _everything(hand)
         assert {key: after[key] for key in before if before[key] != after[key]} == {}
+
+
+@pytest.mark.parametrize("pc, cpsr", [(0x20001000, 0x600001D3), (0x20001003, 0x2000013F), (0x20001003, 0x800000F2)])
+def test_leaves_no_mark_on_a_cortex_a(pc: int, cpsr: int) -> None:
+    """Whatever mode and instruction set it is in, halted or not."""
+    with board_at_hand("a9") as hand:
+        machine: Any = hand.board.machine
+        with machine.turn():
+            engine = machine.core.engine
+            machine.core.halt()
+            machine.bus.ram[:] = (b"\xfe\xe7\xfe\xe7" if pc & 1 else b"\xfe\xff\xff\xea") * (len(machine.bus.ram) // 4)
+            engine.change_mode(cpsr)
+            for number in range(15):
+                engine.write(A_REGISTERS[number], 0x11111111 * number & 0x7FFFFFFF)
+            engine.pc = pc
+        driver, debug = CoreDebugDriver(hand.port, CORE_DEBUG), (0x01C, 0x088, *range(0x100, 0x118, 4), 0x140)
+
+        def everything() -> Dict[str, Any]:
+            with machine.turn():
+                return {
+                    "ram": bytes(machine.bus.ram),
+                    "core": [engine.pc, engine.cpsr, [engine.read(number) for number in A_REGISTERS]],
+                    "system": [engine.read_system((*one, 0, 0), True) for one in ((12, 0), (5, 0), (6, 0))],
+                    "unit": dict(hand.board.unit._values),
+                    "debug": [hand.port.read32(CORE_DEBUG + offset) & 0xFFFFFFC3 for offset in debug],
+                }
+
+        before = everything()
+        assert not _failed(hand.findings())
+        after = everything()
+        assert {key: after[key] for key in before if before[key] != after[key]} == {}
+        # And one that runs: it runs on.
+        driver.restart()
+        assert not _failed(hand.findings())
+        assert driver.status("HALTED") == 0
+        driver.halt()
+        assert everything()["core"] == before["core"]
+
+
+def test_refuses_a_cortex_a_that_cannot_be_put_back() -> None:
+    with board_at_hand("a9") as hand:
+        machine: Any = hand.board.machine
+        with machine.turn():
+            machine.core.halt()
+            machine.core.engine.change_mode(0x1D6)
+            machine.core.engine.pc = 0x20000000
+        with pytest.raises(CaptureError, match="the core is in Monitor mode"):
+            hand.findings()
+        with pytest.raises(CaptureError, match="no RAM is known"):
+            with machine.turn():
+                machine.core.engine.change_mode(0x1D3)
+            list(selftest(hand.session))
+        hand.port.write32(CORE_DEBUG + 0x080, 1)
+        with pytest.raises(CaptureError, match="a word waits in the core's debug channel .DBGDSCR.RXfull."):
+            hand.findings()
 
 
 def test_goes_on_tracing() -> None:

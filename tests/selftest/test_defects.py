@@ -12,10 +12,13 @@ import pytest
 from gdb_etm.selftest.findings import StepOutcome
 from tests.selftest.harness import board_at_hand
 from tests.selftest.planted import DEFECTS, Defect
+from tests.selftest.planted_ptm import PTM_DEFECTS
+
+_ALL = DEFECTS + PTM_DEFECTS
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda one: "%s: %s" % (one.board, one.name))
+@pytest.mark.parametrize("defect", _ALL, ids=lambda one: "%s: %s" % (one.board, one.name))
 def test_planted_defect(defect: Defect) -> None:
     """The first step that fails shows the defect, and says why."""
     with board_at_hand(defect.board, defect.plant, **defect.options) as hand:
@@ -27,4 +30,4 @@ def test_planted_defect(defect: Defect) -> None:
 
 
 def test_there_are_many() -> None:
-    assert len(DEFECTS) >= 40 and len({(one.board, one.name, str(one.options)) for one in DEFECTS}) == len(DEFECTS)
+    assert len(_ALL) >= 40 and len({(one.board, one.name, str(one.options)) for one in _ALL}) == len(_ALL)

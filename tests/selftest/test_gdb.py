@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Tuple
 
+from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.gdb_session import ROOT, run_gdb
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
@@ -57,9 +58,19 @@ def test_its_bundle_repeats_without_the_board(tmp_path: Path) -> None:
 
 
 def test_wrong_moments() -> None:
-    out = run_gdb(["etm selftest", "etm connect board:a9 --dap-only", "etm selftest"])
+    out = run_gdb(["etm selftest", "etm connect board:m33 --dap-only", "etm selftest"])
     assert 'not connected to a trace unit. Try "etm connect"' in out
     assert "this connection does not reach the core (--dap-only)" in out
+
+
+def test_cortex_a() -> None:
+    """By the access ports alone, with the stack of the program."""
+    program = elf_a9("sort-a32")
+    out = run_gdb(["etm connect board:a9 --dap-only --elf %s" % program, "etm selftest", "etm doctor"])
+    assert "Trace works: 31 steps ok, 8 skipped." in out and " failed " not in out
+    assert "74 instructions, step by step" in out and "SVC after instruction 2, its handler, and the return" in out
+    out = run_gdb(["etm connect board:a9 --dap-only", "etm selftest"])
+    assert "no RAM is known" in out and 'type "etm selftest --ram ADDRESS"' in out
 
 
 def test_shell() -> None:

@@ -43,9 +43,7 @@ def test_source_and_bytes(tmp_path: Path, known: KnownProgram, options: List[str
     assert known.wide == {int(offset, 16) for offset in wide}
 
 
-@pytest.mark.parametrize(
-    "board, known", [("m33", MAINLINE), ("m0", BASELINE), ("m23", BASELINE), ("a9", A_PROFILE)]
-)
+@pytest.mark.parametrize("board, known", [("m33", MAINLINE), ("m0", BASELINE), ("m23", BASELINE), ("a9", A_PROFILE)])
 def test_whole_path_by_single_steps(board: str, known: KnownProgram) -> None:
     """Three passes, an instruction at a time."""
     with board_at_hand(board) as hand:
