@@ -8,7 +8,7 @@ instruction, two builds by source line.  What makes the answer doubtful is said.
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Container, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.analysis.activity import unseen_handlers
 from gdb_etm.capture import BufferEnd
@@ -70,6 +70,8 @@ class Divergence(NamedTuple):
     right_next: Optional[int]
     # The exception whose handler it is in; empty in a thread.
     handler: str
+    # Whether the last instruction is the same, and one of them has skipped it.
+    is_skipped: bool = False
 
 
 class ElsewhereInterrupted(NamedTuple):
@@ -117,12 +119,14 @@ def take_apart(
     token: Token,
     is_by_line: bool,
     bounds: Tuple[int, int],
+    skipped: Container[int] = (),
 ) -> Execution:
     """Take an execution apart.
 
     :param token: Of an address.
     :param is_by_line: Whether the same token again is the same place still.
     :param bounds: Numbers of the first and the last instruction that count.
+    :param skipped: Numbers of instructions that did nothing; their tokens are inverted.
     """
     addresses = array("Q")
     for span in history.spans(1, len(history)):
@@ -157,7 +161,8 @@ def take_apart(
             # Its beginning was not seen.
             continue
         for number in range(max(row.first, bounds[0]), last + 1):
-            into.add(number, token(addresses[number - 1]), is_by_line)
+            value = token(addresses[number - 1])
+            into.add(number, ~value if number in skipped else value, is_by_line)
     runs = [HandlerRun(*found[:-1], found[-1].strand()) for found in handlers.values()]
     is_whole = history.end_reason is BufferEnd.STARTED and bounds[0] == 1
     return Execution({number: one.strand() for number, one in threads.items()}, runs, is_whole)
@@ -255,6 +260,11 @@ def _divergence(
     if at == len(left.tokens) or to == len(right.tokens):
         # One ends: that is no branch.
         return None
+    if left.tokens[at] == ~right.tokens[to]:
+        after = [
+            one.firsts[place + 1] if place + 1 < len(one.firsts) else None for one, place in ((left, at), (right, to))
+        ]
+        return Divergence(left.firsts[at], right.firsts[to], after[0], after[1], handler, True)
     before_left = left.lasts[at - 1] if at else left.firsts[at] - 1
     before_right = right.lasts[to - 1] if to else right.firsts[to] - 1
     return Divergence(before_left, before_right, left.firsts[at], right.firsts[to], handler)

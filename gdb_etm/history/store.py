@@ -163,10 +163,7 @@ class ExecutionHistory:
         return self.outcomes(number, number).get(number)
 
     def outcomes(self, first: int, last: int) -> Dict[int, bool]:
-        """Give what :meth:`outcome` tells of instructions ``first`` to ``last``.
-
-        Others may be among them.
-        """
+        """Give what :meth:`outcome` tells, of these instructions at least."""
         if self._failures_end_ranges:
             return dict.fromkeys(self._failures(first, last), False)
         found: Dict[int, bool] = {}
@@ -177,6 +174,11 @@ class ExecutionHistory:
                 number += self._runs[self._order[entry]].instructions
                 entry += 1
         return found
+
+    @property
+    def tells_outcomes(self) -> bool:
+        """Whether conditional instructions were traced."""
+        return self._failures_end_ranges or bool(self._outcomes)
 
     def conditions(self) -> Iterator[Tuple[int, ConditionResult]]:
         """Go through the outcomes of conditional instructions that the trace holds."""

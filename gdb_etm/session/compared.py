@@ -12,6 +12,7 @@ from gdb_etm.analysis.compare import (
     compare,
     take_apart,
 )
+from gdb_etm.analysis.conditional import conditional_addresses, skipped_instructions
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.diagnosis.operands import feeding
 from gdb_etm.diagnosis.scene import Scene
@@ -62,13 +63,20 @@ def compared(left: Side, right: Side) -> ComparedExecutions:
         if not len(side.decoded.history):
             raise CommandError("%s: no instructions" % side.name)
     by_line = not left.decoded.is_of(right.decoded.program)
+    tells = not by_line and all(side.decoded.history.tells_outcomes for side in (left, right))
     tokens: Dict[Tuple[str, int], int] = {}
-    found = compare(_apart(left, by_line, tokens), _apart(right, by_line, tokens), by_line)
+    found = compare(_apart(left, by_line, tokens, tells), _apart(right, by_line, tokens, tells), by_line)
     doubts = list(found.doubts)
     branches: Optional[Tuple[ComparedBranch, ComparedBranch]] = None
     if found.divergence is not None:
         there = found.divergence
         branches = _branch(left, there.left, there.left_next), _branch(right, there.right, there.right_next)
+        if there.is_skipped:
+            outcomes = left.decoded.history.outcome(there.left), right.decoded.history.outcome(there.right)
+            branches = (
+                branches[0]._replace(passed=outcomes[0] is not False),
+                branches[1]._replace(passed=outcomes[1] is not False),
+            )
         doubts += _branch_doubts(left, right, there, branches, by_line)
     interrupted: Tuple[Optional[ComparedPlace], Optional[ComparedPlace]] = (None, None)
     if found.interrupt is not None:
@@ -81,13 +89,17 @@ def compared(left: Side, right: Side) -> ComparedExecutions:
     fine = 2 * max(_resolution(one) for one in sides) if has_cycles else 0
     timed = [profile_of(one.session.debugger, one.decoded, unit) for one in sides]
     times = _times(timed[0], timed[1], fine)
+    unseen = 0
+    if not by_line and not tells:
+        end = left.last if found.divergence is None else found.divergence.left
+        unseen = len(conditional_addresses(left.decoded.history, left.first, end))
     names, lengths = (left.name, right.name), (left.last - left.first + 1, right.last - right.first + 1)
     return ComparedExecutions(
-        names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts)
+        names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts), unseen
     )
 
 
-def _apart(side: Side, by_line: bool, tokens: Dict[Tuple[str, int], int]) -> Execution:
+def _apart(side: Side, by_line: bool, tokens: Dict[Tuple[str, int], int], tells: bool) -> Execution:
     # Lines of both builds have the same tokens.
     debugger = side.session.debugger
     known: Dict[int, int] = {}
@@ -106,7 +118,8 @@ def _apart(side: Side, by_line: bool, tokens: Dict[Tuple[str, int], int]) -> Exe
 
     token: Token = line_token if by_line else address_token
     calls = side.decoded.calls(debugger.function_at)
-    return take_apart(side.decoded.history, calls, token, by_line, (side.first, side.last))
+    skipped = skipped_instructions(side.decoded.history) if tells else set()
+    return take_apart(side.decoded.history, calls, token, by_line, (side.first, side.last), skipped)
 
 
 def _at(side: Side, number: Optional[int]) -> Optional[ComparedPlace]:
@@ -198,7 +211,9 @@ def _branch_doubts(
     left: Side, right: Side, there: Divergence, branches: Tuple[ComparedBranch, ComparedBranch], by_line: bool
 ) -> List[str]:
     found: List[str] = []
-    if not all(_decides(side, number) for side, number in ((left, there.left), (right, there.right))):
+    if not there.is_skipped and not all(
+        _decides(side, number) for side, number in ((left, there.left), (right, there.right))
+    ):
         found.append(NO_BRANCH if not by_line else OTHER_CODE)
     if by_line:
         lines = [_lines(side, one.branch.address) for side, one in zip((left, right), branches)]

@@ -11,6 +11,7 @@ from gdb_etm.views.text import align, plural
 
 # Functions that are listed; an object has all.
 _MOST = 10
+_BRANCH = "first branch that went another way"
 
 
 class ComparedOperand(NamedTuple):
@@ -49,6 +50,8 @@ class ComparedBranch(NamedTuple):
     operands: Tuple[ComparedOperand, ...]
     # The functions around it, innermost first; the last may be an exception.
     callers: Tuple[str, ...]
+    # Whether it was executed, where only one of both did; None of a branch.
+    passed: Optional[bool] = None
 
 
 class FunctionChange(NamedTuple):
@@ -88,6 +91,8 @@ class ComparedExecutions(NamedTuple):
     unit: str
     times: Tuple[TimeChange, ...]
     doubts: Tuple[str, ...]
+    # How many instructions there are before that which may be skipped without the trace saying so.
+    unseen: int = 0
 
     @property
     def interrupt(self) -> Optional[ElsewhereInterrupted]:
@@ -108,6 +113,9 @@ def compare_lines(found: ComparedExecutions) -> Iterator[str]:
             yield "    %s  %s" % (letter, "after " + _place_text(place) if place is not None else "not before that")
     if found.branches is not None:
         yield from _branch_lines(found.branches, found.comparison)
+    if found.unseen:
+        words = "not seen: whether %s (IT blocks) executed, but for what branches on it"
+        yield words % plural(found.unseen, "conditional instruction")
     yield from _change_lines(found)
     for doubt in found.doubts:
         yield "doubt: " + doubt
@@ -115,11 +123,16 @@ def compare_lines(found: ComparedExecutions) -> Iterator[str]:
 
 def _branch_lines(branches: Tuple[ComparedBranch, ComparedBranch], comparison: ExecutionComparison) -> Iterator[str]:
     left, right = branches
-    handler = comparison.divergence.handler if comparison.divergence is not None else ""
-    yield "first branch that went another way%s:" % (", in %s" % handler if handler else "")
+    there = comparison.divergence
+    handler = ", in %s" % there.handler if there is not None and there.handler else ""
+    what = "first instruction that only one of them executed" if there is not None and there.is_skipped else _BRANCH
+    yield "%s%s:" % (what, handler)
     for letter, one in zip("AB", branches):
         yield "    %s  %s  %s" % (letter, _place_text(one.branch), one.branch.text)
-        yield "       -> %s" % (_place_text(one.next) if one.next is not None else "the end")
+        if one.passed is not None:
+            yield "       %s" % ("executed" if one.passed else "skipped: its condition failed")
+        else:
+            yield "       -> %s" % (_place_text(one.next) if one.next is not None else "the end")
     if left.branch.source:
         yield "    " + left.branch.source
     if left.decided.number != left.branch.number:
@@ -167,6 +180,7 @@ def compare_object(found: ComparedExecutions) -> Dict[str, Any]:
             "by_line": found.by_line,
             "alike": found.comparison.alike,
             "handler": there.handler or None if there is not None else None,
+            "unseen_conditions": found.unseen,
             "branch": [_branch_object(one) for one in found.branches] if found.branches is not None else None,
             "interrupt": (
                 {"name": interrupt.name, "after": [_place_object(one) for one in found.interrupted]}
@@ -186,6 +200,7 @@ def _branch_object(one: ComparedBranch) -> Dict[str, Any]:
         "branch": _place_object(one.branch),
         "next": _place_object(one.next),
         "decided": _place_object(one.decided),
+        "passed": one.passed,
         "operands": [
             {
                 "register": operand.register,

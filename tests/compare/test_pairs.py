@@ -23,12 +23,13 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.views.compare import ComparedExecutions, compare_lines
 from tests.access.processes import ByHand, serve_by_hand
 from tests.firmware.build import compiler, size, symbol
-from tests.firmware.pairs.build import build, line_of
+from tests.firmware.pairs.build import SOURCE, build, line_of
 
 pytest.importorskip("unicorn")
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no arm-none-eabi-gcc")
 
 _SECONDS = 60.0
+SKIPPED = SOURCE.with_name("skipped.c")
 
 
 class Variant(NamedTuple):
@@ -222,6 +223,41 @@ def test_a_buffer_that_wrapped_gives_no_wrong_branch(recorder: Recorder) -> None
     assert lost.branches is None or lost.doubts
     race = compared(small[0], small[2])
     assert race.branches is None or race.doubts
+
+
+def skipping(folder: Path, board: str) -> ComparedExecutions:
+    """Compare runs that differ in an IT block alone."""
+    sides = []
+    for number, value in enumerate((7, 8)):
+        elf = build(folder / ("%d.elf" % number), ("-mcpu=cortex-m4",), ((0, value),), SKIPPED)
+        with gdb_etm.connect("board:" + board, elf=elf) as session:
+            session.reset()
+            session.start()
+            assert session.run_to("finished", _SECONDS).function == "finished"
+            session.capture().save(folder / ("%d" % number))
+        like = DebugSession(OfflineDebugger(), Meter())
+        sides.append(snapshot_side(str(folder / ("%d" % number)), [str(elf)], None, like))
+    return compared(*sides)
+
+
+def test_an_instruction_that_one_of_them_skipped(tmp_path: Path) -> None:
+    """An ETMv3 traces each instruction, skipped or not."""
+    found = skipping(tmp_path, "m4")
+    assert found.branches is not None and not found.doubts and not found.unseen
+    assert [one.passed for one in found.branches] == [True, False]
+    for one, value in zip(found.branches, (7, 8)):
+        assert one.branch.line == "skipped.c:%d" % line_of("SKIPPED", SKIPPED) and one.branch.text.startswith("mov")
+        assert [operand.value for operand in one.operands] == [value]
+    lines = list(compare_lines(found))
+    assert lines[2] == "first instruction that only one of them executed:"
+    assert lines[4].strip() == "executed" and lines[6].strip() == "skipped: its condition failed"
+
+
+def test_what_is_not_traced_is_said(tmp_path: Path) -> None:
+    """An ETMv4 traces branches alone."""
+    found = skipping(tmp_path, "m33")
+    assert found.branches is None and found.unseen == 1
+    assert list(compare_lines(found))[2].startswith("not seen: whether 1 conditional instruction (IT blocks) executed")
 
 
 if __name__ == "__main__":

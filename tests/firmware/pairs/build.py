@@ -18,15 +18,18 @@ _FLAGS = (
 ).split()
 
 
-def build(out: Path, options: Sequence[str] = (), inputs: Sequence[Tuple[int, int]] = ()) -> Path:
+def build(
+    out: Path, options: Sequence[str] = (), inputs: Sequence[Tuple[int, int]] = (), source: Path = SOURCE
+) -> Path:
     """Build it.
 
     :param out: The ELF file to write.
     :param options: More of the compiler's options.
     :param inputs: Other inputs, by their indexes; the code stays the same.
+    :param source: The program.
     """
     command = [compiler() or "arm-none-eabi-gcc", *_FLAGS, *options, "-I", str(FOLDER), "-T", "crashes/link.ld"]
-    subprocess.run([*command, "start.c", str(SOURCE), "-o", str(out)], cwd=FOLDER, check=True)
+    subprocess.run([*command, "start.c", str(source), "-o", str(out)], cwd=FOLDER, check=True)
     with open(out, "r+b") as file:
         elf = ELFFile(file)
         address = symbol(str(out), "input")
@@ -39,7 +42,7 @@ def build(out: Path, options: Sequence[str] = (), inputs: Sequence[Tuple[int, in
     return out
 
 
-def line_of(mark: str) -> int:
+def line_of(mark: str, source: Path = SOURCE) -> int:
     """Give the line that a comment marks, such as ``INPUT 3``."""
-    lines = enumerate(SOURCE.read_text("ascii").splitlines(), 1)
+    lines = enumerate(source.read_text("ascii").splitlines(), 1)
     return next(number for number, line in lines if re.search(r"/\* .*\b%s\b.* \*/$" % mark, line))
