@@ -371,7 +371,9 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
         return Client(stream, parse_hello(stream.receive(seconds)))
     except (EOFError, TimeoutError):
         stream.close()
-        raise ConnectError("what listens at %s is no gdb-etm serve of yours" % where) from None
+        raise ConnectError(
+            "what listens at %s is no gdb-etm serve of yours; a GDB server is reached from GDB" % where
+        ) from None
     except BaseException:
         stream.close()
         raise

@@ -11,8 +11,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.api.connection import connect
+from gdb_etm.api.inside import is_inside
 from gdb_etm.api.session import Session, Stop
-from gdb_etm.errors import EtmError
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.connecting import OWN
 from gdb_etm.unattended.checks import RunningCheck
 from gdb_etm.unattended.figures import CheckOutcome, CheckResult, Observed
 from gdb_etm.unattended.script import CheckScript, RunPlan
@@ -95,6 +97,12 @@ def limited(seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
+_INSIDE = (
+    'connect = "target" is GDB\'s connection, of OpenOCD and others: run the script inside GDB, with "gdb-multiarch '
+    '-batch -x FILE"; "gdb-etm guide unattended" shows FILE'
+)
+
+
 class ScriptRuns:
     """One execution of a script.
 
@@ -146,6 +154,8 @@ class ScriptRuns:
 
     def _connected(self) -> None:
         target = self._script.target
+        if target.arguments["where"] == OWN and not is_inside():
+            raise CommandError(_INSIDE)
         with connect(**target.arguments) as session:
             self._target = repr(session)[len("<Session: ") : -1]
             session.halt()
