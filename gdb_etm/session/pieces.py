@@ -221,6 +221,8 @@ class PieceRecorder:
     def _take(self, record: CaptureRecord, cycles: Optional[int], ran: Ran) -> None:
         size, is_wrapped = len(record.capture.buffer), record.capture.end is BufferEnd.WRAPPED
         record.is_piece = True
+        # Asked for by us: no news either.
+        record.origin = record.origin.replace(" (SIGSTOP)", "")
         try:
             seen = len(self._session.decode(record).history)
             joined = self._session.joined
