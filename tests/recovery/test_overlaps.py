@@ -6,17 +6,19 @@ What was true before is true afterwards; on Unicorn, where such stores hit, no r
 from __future__ import annotations
 
 import random
-from typing import List, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import pytest
 
 from gdb_etm.recovery.constraints.choice import moved
-from gdb_etm.recovery.constraints.constraints import ConstraintKind
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.overlaps import wide
+from gdb_etm.recovery.memory.overlaps import MOST, Found, Weighing, candidates, wide
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
+from tests.diagnosis.test_faulty import run as faulty
+from tests.firmware.faulty.verdict import judge
 from tests.recovery.small import DEVICE, RAM, STACK, run, wrong
 from tests.recovery.test_constraints import settle, told
 from tests.recovery.test_recovery import X, texts, value
@@ -174,3 +176,26 @@ def test_the_truth_survives() -> None:
             assert (true ^ domain.bits[variable]) & domain.mask[variable] == 0, seed
             low, span = domain.interval(variable)
             assert (true - low) & MASK <= span, seed
+
+
+def test_what_was_too_much_before_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # More stores than are weighed: each time it is as if all of them were looked at.
+    weigh = Weighing.weigh
+    too_many: List[bool] = []
+
+    def checked(
+        self: Weighing, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
+    ) -> Tuple[Optional[Constraint], int]:
+        ssa = self.__dict__["_ssa"]
+        known = self.__dict__["_many"].get((until, source, found.address))
+        others, count = candidates(ssa, stores, found)
+        result = weigh(self, found, until, source, shift, stores)
+        assert result[1] == (stores[count - 1] if count else until)
+        if others is not None and len(others) > MOST:
+            too_many.append(known is not None)
+            assert result[0] is None
+        return result
+
+    monkeypatch.setattr(Weighing, "weigh", checked)
+    assert judge(faulty("widgets", "O0", "m7")).mark != "wrong"
+    assert any(too_many)

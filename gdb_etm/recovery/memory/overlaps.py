@@ -17,7 +17,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 # Intervals that are taken for those of an index.
 _SMALL = 1 << 16
 # Possible hits of stores that are weighed for one load.
-_MOST = 32
+MOST = 32
 _NONE = -1
 
 
@@ -87,7 +87,7 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
             result.append((data, part, shift, number))
             hit |= part
         covered |= hit
-        if len(result) > _MOST:
+        if len(result) > MOST:
             return result, count
     return result, len(stores)
 
@@ -171,7 +171,7 @@ class Weighing:
             return None, many[-1][3]
         others, count = candidates(self._ssa, stores, found)
         oldest = stores[count - 1] if count else until
-        if others is not None and len(others) > _MOST:
+        if others is not None and len(others) > MOST:
             self._many[key] = found.wanted, others
             return None, oldest
         if others is None or others == self._weighed.get(key):
