@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.diagnosis.library import is_allocator, is_destructor, is_release
-from gdb_etm.diagnosis.pointers import PointerRoots, accessed_at
+from gdb_etm.diagnosis.library import is_allocator, is_destructor, is_library, is_release
+from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
@@ -75,12 +75,33 @@ class Heap:
             start = self._scene.result(root.allocation)
             for release in reversed(self.releases):
                 if root.allocation.last < release.number < number and release.address == start:
+                    if self._is_container(release):
+                        return self._kept(number, release, root)
                     return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
             return None
         base = self._pointers.base(node.maker.address) if root is None else None
         pointer = self._scene.value(base).value if base is not None else None
         found = self._free_at(number, pointer) if pointer is not None else None
-        return None if found is None else self._freed(number, found, node.maker.kind is MakerKind.STORED)
+        if found is None or self._is_container(found):
+            return None
+        return self._freed(number, found, node.maker.kind is MakerKind.STORED)
+
+    def _is_container(self, release: Release) -> bool:
+        # Whether a container of a library has freed its own memory, as it does when it grows.
+        scene = self._scene
+        function = scene.function(release.number)
+        own = scene.is_library(function) and function is not None and not is_release(function.name)
+        return own or is_library("", scene.names.file(scene.index.address(release.number)))
+
+    def _kept(self, number: int, release: Release, root: PointerRoot) -> Optional[Suspicion]:
+        # The newest store that kept a pointer to what was freed then.
+        for one in root.trail:
+            is_store = one < release.number and any(access.store for access in self._scene.accesses(one))
+            if is_store and self._scene.user(one) == one and not self._is_container(release._replace(number=one)):
+                text = "keeps a pointer to the block at 0x%08x, which a container frees at #%s and #%s uses"
+                text %= release.address, format(release.number, ","), format(number, ",")
+                return Suspicion(SuspicionKind.FREED, one, text, Tier.ASSUMED, number)
+        return None
 
     def _unset(self, node: Node, allocation: ActivationSpan) -> Optional[Suspicion]:
         # A load from a block of what was there before it was given out.
