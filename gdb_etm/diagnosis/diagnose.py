@@ -129,8 +129,9 @@ def floats_off(site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspic
 
 
 def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
-    # A library does what it is called for.
-    number = scene.user(suspicion.number) if suspicion.address is None else suspicion.number
+    # A library does what it is called for.  Who has freed something is known already.
+    is_known = suspicion.address is not None or suspicion.kind is SuspicionKind.FREED
+    number = suspicion.number if is_known else scene.user(suspicion.number)
     if number == suspicion.number:
         return suspicion
     function = scene.function(suspicion.number)

@@ -90,7 +90,7 @@ class Heap:
         # Whether a container of a library has freed its own memory, as it does when it grows.
         scene = self._scene
         function = scene.function(release.number)
-        own = scene.is_library(function) and function is not None and not is_release(function.name)
+        own = function is not None and is_library(function.name, "") and not is_release(function.name)
         return own or is_library("", scene.names.file(scene.index.address(release.number)))
 
     def _kept(self, number: int, release: Release, root: PointerRoot) -> Optional[Suspicion]:
@@ -180,7 +180,8 @@ class Heap:
         frame = one.frame if one is not None else None
         at = number
         while frame is not None and frame.function is not None and frame.called_at is not None:
-            own = is_destructor(frame.function.name) or self._scene.is_library(frame.function)
+            # By its name: where a function of the program begins a library's may be inlined.
+            own = is_destructor(frame.function.name) or is_library(frame.function.name, "")
             if not own or frame.is_exception:
                 break
             at, frame = frame.called_at, frame.up

@@ -48,7 +48,7 @@ def wide(bytes_: int) -> int:
 
 
 def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Optional[List[Candidate]], int]:
-    """List what stores may have left there, and how many were looked at.
+    """List what stores may have left, and how many were looked at.
 
     What contradicts what is known of the bytes is left out.
 

@@ -35,7 +35,10 @@ _MOST = 50
 
 
 class Way(Enum):
-    """What is known of a run besides what ran; its value is that of the folder's name."""
+    """What is known of a run besides what ran.
+
+    Its value is that of the folder's name.
+    """
 
     PLAIN = ""
     # With ``set etm anchor-memory on``.
