@@ -102,7 +102,9 @@ class FullHalt:
         return self.is_on and self.state is FullHaltState.PROVEN
 
     def full_after(self, size: int) -> int:
-        """Give the bytes of trace after which the buffer tells that it is full; 0: it need not.
+        """Give the bytes after which the buffer tells that it is full.
+
+        0: it need not tell.
 
         :param size: Of the buffer.
         """
