@@ -40,6 +40,8 @@ class PyocdPort:
     def __init__(self, ap: MEM_AP) -> None:
         self._ap = ap
         self._dp = ap.dp
+        # Whether an access has gone the ordinary way, which leaves in CSW the attributes that pyOCD chose for this port.
+        self._has_read = False
         self._offset = 0 if ap.ap_version is APVersion.APv1 else MEM_APv2_CONTROL_REG_OFFSET
         # Such a probe (ST-Link) reports a write's fault before the call returns; others post writes.
         try:
@@ -56,7 +58,9 @@ class PyocdPort:
         """Read one word."""
         _check(address)
         try:
-            return int(self._ap.read_memory(address, 32))
+            found = int(self._ap.read_memory(address, 32))
+            self._has_read = True
+            return found
         except (exceptions.Error, OSError) as error:
             raise access_error(error, "read 0x%08x" % address, address) from None
 
@@ -115,18 +119,18 @@ class PyocdPort:
         # MEM_AP.locked() does not unlock when its body raises, hence the explicit calls.
         ap.lock()
         try:
-            # The first word goes the ordinary way: it leaves in CSW the attributes that pyOCD chose for this port.
-            first = int(ap.read_memory(address, 32))
-            if words == 1:
-                return [first]
+            first = [] if self._has_read else [int(ap.read_memory(address, 32))]
+            self._has_read = True
+            if len(first) == words:
+                return first
             csw = ap.read_reg(self._offset + MEM_AP_CSW)
             ap.write_reg(self._offset + MEM_AP_CSW, csw & ~(CSW_SIZE | CSW_ADDRINC) | CSW_SIZE32)
             try:
                 ap.write_reg(self._offset + MEM_AP_TAR, address)
-                rest = self._dp.read_ap_multiple(base + MEM_AP_DRW, words - 1)
+                rest = self._dp.read_ap_multiple(base + MEM_AP_DRW, words - len(first))
             finally:
                 ap.write_reg(self._offset + MEM_AP_CSW, csw)
-            return [first, *rest]
+            return [*first, *rest]
         finally:
             ap.unlock()
 
