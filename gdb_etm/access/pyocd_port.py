@@ -40,7 +40,7 @@ class PyocdPort:
     def __init__(self, ap: MEM_AP) -> None:
         self._ap = ap
         self._dp = ap.dp
-        # Whether an access has gone the ordinary way, which leaves in CSW the attributes that pyOCD chose for this port.
+        # Whether a read has gone the ordinary way, which leaves in CSW the attributes that pyOCD chose for this port.
         self._has_read = False
         self._offset = 0 if ap.ap_version is APVersion.APv1 else MEM_APv2_CONTROL_REG_OFFSET
         # Such a probe (ST-Link) reports a write's fault before the call returns; others post writes.

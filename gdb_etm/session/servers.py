@@ -51,7 +51,8 @@ KINDS = (
         61234,
         ("reset", "halt"),
         False,
-        "UM2576, STM32CubeIDE ST-LINK GDB server (port); the commands in Cortex-Debug, src/stlink.ts",
+        "UM2576, STM32CubeIDE ST-LINK GDB server (port); the commands in Cortex-Debug, src/stlink.ts, which starts it"
+        " with --halt for them",
     ),
 )
 # pyOCD, and whoever else is not known; QEMU has no reset of the core that a debugger would want.
