@@ -89,13 +89,17 @@ class ActivityReader:
         self._measure = measure
         self._threads = calls.threads
         self._known: Dict[Frame, Activity] = {}
+        # Called, but interrupted before their first instruction.
+        self._awaited: Set[Frame] = set()
         rows = calls.rows()
         self._unseen = unseen_handlers(rows)
         for at, row in enumerate(rows):
             after = rows[at + 1] if at + 1 < len(rows) else None
             if isinstance(row.event, Gap):
                 self.gaps += row.first - 1 not in paused
-            elif row.event is None:
+            elif row.event is not None:
+                self._interrupt(row.frame)
+            else:
                 self._read(at, row, after, (after.first if after is not None else instructions + 1) - 1)
 
     def _read(self, at: int, row: FrameEntry, after: Optional[FrameEntry], last: int) -> None:
@@ -104,7 +108,15 @@ class ActivityReader:
         if cost is None:
             self.unmeasured += last - row.first + 1
             activity.unmeasured += last - row.first + 1
-        activity.ran(row.first, cost or 0, self.gaps, row.entered in _BEGINS, _ends(row, after))
+        begins = row.entered in _BEGINS
+        if row.entered is Entered.EXCEPTION_RETURN:
+            begins = row.frame in self._awaited or row.frame.up in self._awaited and row.frame.is_handling
+        activity.ran(row.first, cost or 0, self.gaps, begins, _ends(row, after))
+
+    def _interrupt(self, taken: Frame) -> None:
+        up = taken.up
+        if up is not None and (up.is_exception or up.called_at is not None and up.called_at == taken.called_at):
+            self._awaited.add(up)
 
     def _activity(self, frame: Frame, at: int) -> Activity:
         found = self._known.get(frame)

@@ -70,7 +70,10 @@ class CrossTriggerInterface:
         self._add(cti.INEN[number].offset, channel)
 
     def connect_output(self, number: int, channel: int) -> None:
-        """Let a channel activate a trigger output; acknowledge it in the end."""
+        """Let a channel activate a trigger output.
+
+        It is acknowledged when the registers are put back.
+        """
         self._registers.undo_by(cti.INTACK, 1 << number)
         self._add(cti.OUTEN[number].offset, channel)
 

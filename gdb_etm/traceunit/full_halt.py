@@ -102,11 +102,10 @@ class FullHalt:
         return self.is_on and self.state is FullHaltState.PROVEN
 
     def full_after(self, size: int) -> int:
-        """Give the bytes after which the buffer tells that it is full.
-
-        0: it need not tell.
+        """Give the bytes of trace after which the buffer tells.
 
         :param size: Of the buffer.
+        :returns: 0 where it need not tell that it is full.
         """
         if not self.is_on:
             return 0

@@ -177,11 +177,14 @@ class Truth:
         self._branch(address)
         function = symbols.function(address)
         kind, size = symbols.kind(before) if before is not None else ("", 0)
+        # What was interrupted between a call or a return and its target is no other task.
+        leads = kind == "call" and function == address
+        leads = leads or kind == "return" and any(frame[1] == address for frame in frames)
         if self.is_entry:
             self.calls[function] += 1
             frames.append([function, None])
             self.is_entry = False
-        elif not frames or self.is_resumed and frames[-1][0] != function:
+        elif not frames or self.is_resumed and not leads and frames[-1][0] != function:
             # Another task goes on.
             frames[:] = [[function, None]]
         elif kind == "call" and address != before + size:

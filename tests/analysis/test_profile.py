@@ -29,6 +29,8 @@ class _Open:
     def __init__(self, name: str, returns_to: Optional[int], is_exception: bool = False) -> None:
         self.name, self.returns_to, self.is_exception = name, returns_to, is_exception
         self.cost = 0
+        # Of an exception: whether it came between a call and the function, and where that returns to.
+        self.interrupted = False, 0
 
 
 class _Follower:
@@ -48,6 +50,7 @@ class _Follower:
         for item in found.items:
             if isinstance(item, Taken):
                 self._stack.append(_Open("", None, True))
+                self._stack[-1].interrupted = self._is_call, self._after
                 self._is_entry, self._is_call = True, False
             elif isinstance(item, Returned):
                 self._return()
@@ -57,9 +60,9 @@ class _Follower:
     def _return(self) -> None:
         while self._stack and not self._stack[-1].is_exception:
             self._close()
-        if self._stack:
-            self._stack.pop()
         self._is_call = False
+        if self._stack:
+            self._is_call, self._after = self._stack.pop().interrupted
 
     def _close(self) -> None:
         done = self._stack.pop()
@@ -97,7 +100,7 @@ class _Follower:
             self.calls[function.name] += 1
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", (*PROGRAMS, "ticks"))
 def test_calls_and_own_costs_are_those_of_what_ran(program: str) -> None:
     found = ran(program)
     expected = _Follower(found)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gdb_etm.registers import (
     coresight,
     cortex_m,
+    cti,
     dwt,
     etb,
     etmv3,
@@ -33,7 +34,18 @@ from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.registers.page import BitStruct, Register, bits, ones, reserved
 
 MAP = Path(__file__).resolve().parents[3] / "shared" / "spec" / "programming-map.md"
-ALL_PAGES = [PAGE, etmv3_page.PAGE, ptm.PAGE, coresight.PAGE, tmc.PAGE, etb.PAGE, funnel.PAGE, cortex_m.PAGE, dwt.PAGE]
+ALL_PAGES = [
+    PAGE,
+    etmv3_page.PAGE,
+    ptm.PAGE,
+    coresight.PAGE,
+    tmc.PAGE,
+    etb.PAGE,
+    funnel.PAGE,
+    cti.PAGE,
+    cortex_m.PAGE,
+    dwt.PAGE,
+]
 ALL_REGISTERS = [register for page in ALL_PAGES for register in page]
 
 # Fields of the identification values of a Cortex-M33 and a Cortex-A53 (L15955 and on).

@@ -64,7 +64,8 @@ def fixture_live(boards: Any) -> Iterator[Live]:
 
 def test_discovery(live: Live) -> None:
     found = live.discover()
-    assert [component.name for component in found.components] == ["SCS", "DWT", "FPB", "ETMv4", "funnel", "ETF"]
+    names = [component.name for component in found.components]
+    assert names == ["SCS", "DWT", "FPB", "ETMv4", "funnel", "ETF", "CTI", "CTI"]
     assert found.notes == ()
     path = find_path(found.components)
     assert (path.source.address, path.sink.address, path.scs and path.scs.address) == (ETM, ETF, 0xE000E000)
