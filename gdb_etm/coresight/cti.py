@@ -78,7 +78,7 @@ class CrossTriggerInterface:
         self._add(cti.OUTEN[number].offset, channel)
 
     def enable(self, channel: int) -> None:
-        """Turn it on, and let a channel pass to others and from them."""
+        """Turn it on, and let a channel pass its gate."""
         self._add(cti.GATE.offset, channel)
         self._registers.write(cti.CONTROL, cti.CONTROL.encode(GLBEN=1))
 

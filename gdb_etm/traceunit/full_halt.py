@@ -157,7 +157,7 @@ class FullHalt:
         return [step for each in self._used() for step in each.restoration()]
 
     def release(self) -> None:
-        """Put the registers back as they were found; the buffer need not tell any more."""
+        """Put the registers back; the buffer need not tell any more."""
         self.is_on = False
         used, self.channel = self._used(), None
         for each in used:
