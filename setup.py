@@ -2,11 +2,11 @@
 
 import os
 import sys
+from importlib import import_module
 
 from setuptools import setup
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts", "building"))
 
-from compiled import BuildExtensions, extensions  # noqa: E402
-
-setup(ext_modules=extensions(sys.argv[1:]), cmdclass={"build_ext": BuildExtensions})
+compiled = import_module("compiled")
+setup(ext_modules=compiled.extensions(sys.argv[1:]), cmdclass={"build_ext": compiled.BuildExtensions})

@@ -11,7 +11,6 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm import __version__
 from gdb_etm.capture import RawCapture
 from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.views.schema import FORMATS, document, document_lines, row_lines
@@ -288,11 +287,17 @@ def _number(text: str) -> int:
     return value
 
 
+def _version() -> str:
+    from gdb_etm.offline.installed import version
+
+    return "gdb_etm " + version()
+
+
 def _parser(typed: str) -> argparse.ArgumentParser:
     # Of the named command alone where it is one: to declare all of them takes as long as to decode a small capture.
     about = "Decode Arm trace captures, and set up GDB for live trace."
     parser = argparse.ArgumentParser(prog="gdb-etm", description=about, formatter_class=_HELP)
-    parser.add_argument("--version", action="version", version="gdb_etm " + __version__)
+    parser.add_argument("--version", action="version", version=_version() if typed.startswith("--v") else "")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog=parser.prog, required=True)
     if typed in _LISTINGS:
         _add_listing(commands, typed)

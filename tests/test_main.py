@@ -66,7 +66,7 @@ def test_help(command: str) -> None:
 def test_overview() -> None:
     text = well("--help").out
     assert all(re.search(r"^ +%s( |$)" % command, text, re.MULTILINE) for command in COMMANDS)
-    assert re.match(r"gdb_etm \d", well("--version").out)
+    assert re.fullmatch(r"gdb_etm \d\S+ \((compiled|pure Python)\)\n", well("--version").out)
 
 
 @pytest.mark.parametrize(

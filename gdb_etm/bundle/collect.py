@@ -8,13 +8,13 @@ import struct
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from gdb_etm import __version__
 from gdb_etm.access.recording import RecordedStep
 from gdb_etm.bundle.contents import Bundle, BundleError, BundleOrigin, KeptCapture, KeptFinding
 from gdb_etm.bundle.privacy import public_steps
 from gdb_etm.capture import Core, RawCapture, TraceSource, with_images
 from gdb_etm.errors import EtmError
 from gdb_etm.history.store import ExecutionHistory, TracedInstruction
+from gdb_etm.offline.installed import version
 from gdb_etm.profiles.library import built_in
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.protocols.elements import Gap
@@ -116,7 +116,7 @@ def _findings(session: DebugSession, connection: TargetConnection) -> Sequence[D
 
 
 def _origin(session: DebugSession, connection: TargetConnection) -> BundleOrigin:
-    versions: Dict[str, str] = {"gdb_etm": __version__, "debugger": session.debugger.version()}
+    versions: Dict[str, str] = {"gdb_etm": version(), "debugger": session.debugger.version()}
     versions["Python in it"] = platform.python_version()
     versions["system"] = "%s %s" % (platform.system(), platform.machine())
     versions.update(connection.versions())

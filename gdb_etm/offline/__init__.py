@@ -5,4 +5,5 @@
 - ``locations.py``: ``dispatch``, ``rx.c:121`` or ``*0x304`` as addresses.
 - ``program_sources.py``: counts of instructions beside the source.
 - ``install.py``: the line in a user's gdbinit.
+- ``installed.py``: the version, and whether its modules run compiled.
 """

@@ -5,7 +5,7 @@ A known value has a line of text, and a chain of facts.
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, Final, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind, variables
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Premise
@@ -14,16 +14,16 @@ from gdb_etm.recovery.lift.operations import MASK, SLOTS, SP
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Step
 
-_NAMES = {slot: name for name, slot in SLOTS.items()}
+_NAMES: Final = {slot: name for name, slot in SLOTS.items()}
 # Facts in a chain, at most.
-_STEPS = 40
-_DEEP = 400
-_LOADS = -16
+_STEPS: Final = 40
+_DEEP: Final = 400
+_LOADS: Final = -16
 # Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).
-_MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
+_MEMORY: Final = ((0, 0x20000000), (0x60000000, 0xA0000000))
 
 # What is said of links that do not follow from what was seen, by kind.
-_LINKS: Dict[int, str] = {
+_LINKS: Final[Dict[int, str]] = {
     ConstraintKind.LINK: "",
     ConstraintKind.OWNED: ", in a frame to which no pointer led in between",
     ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",

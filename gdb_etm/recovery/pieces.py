@@ -8,7 +8,7 @@ about: there it has to find out what there is.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.recovery.border import Border
@@ -20,9 +20,9 @@ from gdb_etm.recovery.ssa.segments import SsaSegment
 from gdb_etm.recovery.values import Finding
 
 # Pieces that are kept; one takes 50 MB, and can be worked out again.
-_KEPT = 4
+_KEPT: Final = 4
 # This part of a piece comes before what it is asked about.
-_LEAD = 16
+_LEAD: Final = 16
 
 
 class Piece(NamedTuple):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Final, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, field
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import MASK, Op
 
-_TOP = 0x80000000
-_OVER = MASK + 1
+_TOP: Final = 0x80000000
+_OVER: Final = MASK + 1
 
 
 def total(domain: Domain, constraint: Constraint) -> None:

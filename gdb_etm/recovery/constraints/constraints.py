@@ -6,7 +6,7 @@ A constraint is a tuple: its kind, its variables, and what else it needs.  One p
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict, Final, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
@@ -14,7 +14,7 @@ from gdb_etm.recovery.lift.operations import MASK
 Constraint = Tuple[int, ...]
 Handler = Callable[[Domain, Constraint], None]
 
-_TOP = 0x80000000
+_TOP: Final = 0x80000000
 
 
 class ConstraintKind(IntEnum):
@@ -95,7 +95,7 @@ class ConstraintKind(IntEnum):
 
 
 # Where a constraint's variables stand, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.
-VARIABLES: Dict[int, slice] = {
+VARIABLES: Final[Dict[int, slice]] = {
     ConstraintKind.FACT: slice(1, 2),
     ConstraintKind.EQUAL: slice(1, 3),
     ConstraintKind.SUM: slice(1, 4),
@@ -132,7 +132,7 @@ VARIABLES: Dict[int, slice] = {
 }
 
 # Those of two accesses to the same memory: their last two items are the older one and the later one.
-LINKS = frozenset(
+LINKS: Final = frozenset(
     (
         ConstraintKind.LINK,
         ConstraintKind.OWNED,

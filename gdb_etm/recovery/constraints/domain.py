@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import Deque, Dict, List, Optional, Tuple
+from typing import Deque, Dict, Final, List, Optional, Tuple
 
 from gdb_etm.recovery.constraints.tables import ConstantTable
 from gdb_etm.recovery.lift.operations import MASK
 
-NONE = -1
-_TOP = 0x80000000
+NONE: Final = -1
+_TOP: Final = 0x80000000
 # Members of a class that are notified of its interval.
-_SMALL = 16
+_SMALL: Final = 16
 # Times that one class's interval is narrowed; an endless loop's counter would go step by step.
-_NARROWINGS = 24
+_NARROWINGS: Final = 24
 
 
 class Contradiction(Exception):

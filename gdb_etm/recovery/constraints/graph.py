@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Collection, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Collection, Dict, Final, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, variables
 from gdb_etm.recovery.constraints.domain import Domain
@@ -24,12 +24,31 @@ class Premise:
     Its text is a step of a proof.
     """
 
-    HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, DATA, MEMORY, SUPPOSED, BASE, STORED, LOADED = range(7, 15)
-    OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(15, 19)
-    OUT_OF_REACH_STORED, OUT_OF_REACH_LOADED = 19, 20
-    SUPPOSED_STORED, SUPPOSED_LOADED, PLACE = 21, 22, 23
-    TEXTS = (
+    HALT: Final = 0
+    BEGIN: Final = 1
+    GIVEN: Final = 2
+    TAKEN: Final = 3
+    NOT_TAKEN: Final = 4
+    TARGET: Final = 5
+    ALIGNED: Final = 6
+    OUTCOME: Final = 7
+    MODE: Final = 8
+    DATA: Final = 9
+    MEMORY: Final = 10
+    SUPPOSED: Final = 11
+    BASE: Final = 12
+    STORED: Final = 13
+    LOADED: Final = 14
+    OWNED_STORED: Final = 15
+    OWNED_LOADED: Final = 16
+    BELOW_STORED: Final = 17
+    BELOW_LOADED: Final = 18
+    OUT_OF_REACH_STORED: Final = 19
+    OUT_OF_REACH_LOADED: Final = 20
+    SUPPOSED_STORED: Final = 21
+    SUPPOSED_LOADED: Final = 22
+    PLACE: Final = 23
+    TEXTS: Final = (
         "read at the halt",
         "read when the run began",
         "read at the halt before it",

@@ -7,12 +7,12 @@ What is below the divisor whatever x is bounds many an index.
 
 from __future__ import annotations
 
-from typing import Dict, Sequence, Tuple
+from typing import Dict, Final, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
 
-_OVER = 1 << 32
+_OVER: Final = 1 << 32
 
 # A variable shifted to the right by a number of bits.
 Shifted = Tuple[int, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional, Tuple, Union
+from typing import Final, Iterator, List, Optional, Tuple, Union
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.conditions import ALWAYS
@@ -40,8 +40,8 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 
-_BIT = 0xFFFFFFFE
-_NO_MODE = 0xFFFFFFE0
+_BIT: Final = 0xFFFFFFFE
+_NO_MODE: Final = 0xFFFFFFE0
 
 
 class SsaBuilder:

@@ -9,7 +9,7 @@ nothing is assumed of its frames.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.functions.branches import LONG, FunctionCode
 from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, CallMatcher
@@ -18,7 +18,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_FLAGS = (N, Z, C, V)
+_FLAGS: Final = (N, Z, C, V)
 
 
 class Escape:

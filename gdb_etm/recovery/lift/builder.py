@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Final, Iterable, List, Optional, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
@@ -28,15 +28,16 @@ from gdb_etm.recovery.lift.operations import (
     Z,
 )
 
-PC = 15
-ZERO, ONE = Const(0), Const(1)
+PC: Final = 15
+ZERO: Final = Const(0)
+ONE: Final = Const(1)
 # All core registers but the program counter.
-CORE: Tuple[Slot, ...] = tuple(range(13)) + (SP, LR)
+CORE: Final[Tuple[Slot, ...]] = tuple(range(13)) + (SP, LR)
 # All floating-point registers that are slots.
-FLOATS: Tuple[Slot, ...] = tuple(range(S0, S0 + 32))
-FLAGS: Tuple[Slot, ...] = (N, Z, C, V)
+FLOATS: Final[Tuple[Slot, ...]] = tuple(range(S0, S0 + 32))
+FLAGS: Final[Tuple[Slot, ...]] = (N, Z, C, V)
 # What an instruction that is not known at all may write.
-EVERYTHING: Tuple[Slot, ...] = CORE + FLAGS + (GE, FPSCR) + FLOATS
+EVERYTHING: Final[Tuple[Slot, ...]] = CORE + FLAGS + (GE, FPSCR) + FLOATS
 
 
 class Builder:

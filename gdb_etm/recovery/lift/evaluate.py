@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Sequence, Tuple
+from typing import Callable, Dict, Final, Sequence, Tuple
 
 from gdb_etm.program.conditions import holds
 from gdb_etm.recovery.lift import floats
@@ -12,7 +12,7 @@ Inputs = Sequence[int]
 Detail = Tuple[int, ...]
 
 # Operations that have no value of their own: they depend on memory, or on nothing that is known.
-IMPURE = frozenset((Op.LOAD, Op.STORE, Op.UNKNOWN, Op.CLOBBER))
+IMPURE: Final = frozenset((Op.LOAD, Op.STORE, Op.UNKNOWN, Op.CLOBBER))
 
 
 def compute(operation: Operation, inputs: Inputs) -> Tuple[int, ...]:
@@ -82,7 +82,7 @@ def _condition(inputs: Inputs, detail: Detail) -> int:
     return int(holds(detail[0], negative << 3 | zero << 2 | carry << 1 | overflow))
 
 
-_MEANING: Dict[Op, Callable[[Inputs, Detail], int]] = {
+_MEANING: Final[Dict[Op, Callable[[Inputs, Detail], int]]] = {
     Op.COPY: lambda i, d: i[0],
     Op.ADD: lambda i, d: i[0] + i[1] + i[2],
     Op.SUB: lambda i, d: i[0] + (~i[1] & MASK) + i[2],

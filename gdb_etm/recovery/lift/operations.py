@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple, Optional, Tuple, Union
+from typing import Final, NamedTuple, Optional, Tuple, Union
 
-MASK = 0xFFFFFFFF
+MASK: Final = 0xFFFFFFFF
 
-SP, LR = 13, 14
+SP: Final = 13
+LR: Final = 14
 # Places of the condition flags, one bit each.
-N, Z, C, V = 16, 17, 18, 19
+N: Final = 16
+Z: Final = 17
+C: Final = 18
+V: Final = 19
 # The flags, and their bits in the status registers.
-FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
+FLAGS: Final = ((N, 31), (Z, 30), (C, 29), (V, 28))
 # Places of the special registers.
 #
 # Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP. On M-profile
 # bits 1:0 of a stack pointer are always 0.
-MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
+MSP: Final = 20
+PSP: Final = 21
+CONTROL: Final = 22
+PRIMASK: Final = 23
+BASEPRI: Final = 24
+FAULTMASK: Final = 25
+GE: Final = 26
+FPSCR: Final = 27
 # Slot of one bit: whether an M-profile core is in Handler mode.
-HANDLER = 28
+HANDLER: Final = 28
 # Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
 #
 # Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
 # FP_DEFAULT, and the flags in FPSCR are not known.
-FPCA, FP_MODE, FP_DEFAULT = 29, 30, 31
+FPCA: Final = 29
+FP_MODE: Final = 30
+FP_DEFAULT: Final = 31
 # Slot of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first.
-S0 = 32
+S0: Final = 32
 # Bits that operations keep track of, where that is not a whole register: the others of these slots mean nothing.
 #
 # Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags.
-MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
+MEANT: Final = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
 # Of registers with bits that are a slot of their own: that slot, the lowest of the bits, and how many they are.
-APART = {CONTROL: (FPCA, 2, 1), FPSCR: (FP_MODE, 22, 5)}
+APART: Final = {CONTROL: (FPCA, 2, 1), FPSCR: (FP_MODE, 22, 5)}
 # First of the slots that live within one instruction.
-TEMPORARY = 64
+TEMPORARY: Final = 64
 
 # Slot of each register by its lower-case name.
-SLOTS = {"r%d" % number: number for number in range(13)}
+SLOTS: Final = {"r%d" % number: number for number in range(13)}
 SLOTS.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
 SLOTS.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
 SLOTS.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default": FP_DEFAULT})
@@ -173,7 +186,7 @@ class Op(IntEnum):
 
 
 # The operations on single-precision numbers, which are computed forwards only.
-FLOAT_OPS = tuple([op for op in Op if op >= Op.FADD])
+FLOAT_OPS: Final = tuple([op for op in Op if op >= Op.FADD])
 
 
 class Operation(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
@@ -11,8 +11,8 @@ from gdb_etm.program.isa import InstructionKind, Isa, is_wide
 from gdb_etm.recovery.lift.instruction import execution_condition, lift
 from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N, Op, Operand, V, Z
 
-FLAGS = (N, Z, C, V)
-ALL_FLAGS = 15
+FLAGS: Final = (N, Z, C, V)
+ALL_FLAGS: Final = 15
 
 # Operation, output slots, inputs (slots, or ~value of a constant), detail.
 Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
@@ -90,7 +90,7 @@ def _needed(template: Template, flags: int) -> Needed:
 
 
 # The upper byte of an IT instruction.
-_IT = 0xBF
+_IT: Final = 0xBF
 
 
 class Templates:

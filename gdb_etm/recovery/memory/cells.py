@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Dict, List, Sequence, Set, Tuple
+from typing import Dict, Final, List, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Where a byte comes from, when it is no access: memory before the segment or after it; or that is not known.
-FIRST, LAST, BLOCKED = -2, -3, -4
+FIRST: Final = -2
+LAST: Final = -3
+BLOCKED: Final = -4
 # Less the number of an access that may not have been there: a byte comes from that, too.
-UNSURE = -16
-_NOWHERE = -1
+UNSURE: Final = -16
+_NOWHERE: Final = -1
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is supposed.
 LinkedByte = Tuple[int, int, int, bool]
 # Where the bits are that the others are aliases of.
-_RAM = 0x20000000
+_RAM: Final = 0x20000000
 
 
 def aliased(address: int) -> int:

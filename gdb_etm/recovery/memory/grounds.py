@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Final, List, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import Premise
@@ -16,7 +16,7 @@ Misses = Callable[[int, int], bool]
 Ground = Tuple[int, Misses]
 
 # Why a store is still in memory at the end, by the link's kind.
-STILL_THERE: Dict[int, int] = {
+STILL_THERE: Final[Dict[int, int]] = {
     ConstraintKind.LINK: Premise.STORED,
     ConstraintKind.OWNED: Premise.OWNED_STORED,
     ConstraintKind.BELOW: Premise.BELOW_STORED,

@@ -8,7 +8,7 @@ out, all of them can be supposed to miss.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Container, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Container, Dict, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -23,8 +23,8 @@ from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # MayAlias that one link looks at.
-_SCAN = 400
-_NOWHERE = -1
+_SCAN: Final = 400
+_NOWHERE: Final = -1
 # Two accesses that are linked: the older one or FIRST, and the later one or as many as there are for the end.
 Pair = Tuple[int, int]
 

@@ -6,7 +6,7 @@ something else, none has hit; and what all of them would have left alike is know
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Final, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.choice import moved
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
@@ -15,10 +15,10 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Intervals that are taken for those of an index.
-_SMALL = 1 << 16
+_SMALL: Final = 1 << 16
 # Possible hits of stores that are weighed for one load.
-MOST = 32
-_NONE = -1
+MOST: Final = 32
+_NONE: Final = -1
 
 
 class Found(NamedTuple):

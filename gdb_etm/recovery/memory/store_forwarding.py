@@ -6,7 +6,7 @@ again when more is known of that barrier.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -23,7 +23,7 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
 # Accesses looked at between two calls of a progress function.
-_INTERVAL = 1 << 8
+_INTERVAL: Final = 1 << 8
 
 
 class StoreForwarding:

@@ -8,18 +8,18 @@ its thread is left.  The stack is taken to be in RAM that nobody else writes.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, List, Set, Tuple
+from typing import Dict, Final, List, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
-_NOT_RAM = -1
-_KNOWN = -2
+_NOT_RAM: Final = -1
+_KNOWN: Final = -2
 # What may change any memory.
-_ANYWHERE = (0, 1 << 33)
+_ANYWHERE: Final = (0, 1 << 33)
 # Stores that are looked at one by one for a link.
-_SCAN = 256
+_SCAN: Final = 256
 
 # The later access, the older one, bits of the first, bits of the other, and their number.
 Link = Tuple[int, int, int, int, int]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Collection, Dict, FrozenSet, Iterator, Sequence, Set
+from typing import Collection, Dict, Final, FrozenSet, Iterator, Sequence, Set
 
-_NOBODY: FrozenSet[int] = frozenset()
+_NOBODY: Final[FrozenSet[int]] = frozenset()
 
 
 class WaitingBytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.recovery.constraints.arithmetic import (
     carry_out,
@@ -40,12 +40,12 @@ from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Evaluations between two calls of a progress function.
-PROGRESS_INTERVAL = 1 << 13
+PROGRESS_INTERVAL: Final = 1 << 13
 # Times that links by offset are looked for.
-_PASSES = 40
+_PASSES: Final = 40
 
 # What refines a constraint, by its kind.
-PROPAGATORS: Dict[int, Handler] = {
+PROPAGATORS: Final[Dict[int, Handler]] = {
     ConstraintKind.FACT: fact,
     ConstraintKind.EQUAL: equal,
     ConstraintKind.SUM: total,

@@ -7,7 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import AbstractSet, Callable, List, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -29,14 +29,14 @@ from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
 # Times that the tier ASSUMED starts again.
-_ROUNDS = 12
+_ROUNDS: Final = 12
 # Places of stacks that are tried by working on from there.
-_TRIES = 24
+_TRIES: Final = 24
 
 # Why links are assumed, in the order of their premises.
-_GROUNDS = (ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
+_GROUNDS: Final = (ConstraintKind.OWNED, ConstraintKind.BELOW, ConstraintKind.OUT_OF_REACH)
 # Objects that are found to be in reach; then none is taken to be out of it.
-_STRANGE = 4
+_STRANGE: Final = 4
 
 # Adds what is known by assumption.
 #

@@ -7,7 +7,7 @@ only looks like one.  In doubt a feature is in use.
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Final, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Core
 from gdb_etm.program.blocks import Blocks
@@ -17,21 +17,21 @@ from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.values import CoreState
 
-_NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
+_NO_FPU: Final = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
 # Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
-_FLOATS = re.compile(
+_FLOATS: Final = re.compile(
     b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
     b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])",
     re.DOTALL,
 )
 # MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.
-_STACKS = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
+_STACKS: Final = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
 # SG; BXNS and BLXNS.
-_STATES = re.compile(
+_STATES: Final = re.compile(
     b"(?=\x7f\xe9\x7f\xe9|[" + b"".join(re.escape(bytes([low])) for low in range(4, 256, 8)) + b"]G)", re.DOTALL
 )
-_ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
-_UNSUFFIXED = ("msplim", "psplim")
+_ARMV7: Final = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
+_UNSUFFIXED: Final = ("msplim", "psplim")
 
 
 class Features(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Final, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.history.store import Span
 from gdb_etm.program.conditions import ALWAYS
@@ -35,9 +35,9 @@ class Aside(NamedTuple):
     event: Exception_
 
 
-LOCKUP = "Lockup"
+LOCKUP: Final = "Lockup"
 # As protocols/etmv4/exceptions.py calls them.
-_ASIDE = (LOCKUP, "Lazy FP push")
+_ASIDE: Final = (LOCKUP, "Lazy FP push")
 # How a handler is entered or left.
 Handling = Union[Exception_, ExceptionReturn, Chained]
 # The parts of a segment, one after the other.

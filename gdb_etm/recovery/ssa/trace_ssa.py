@@ -7,7 +7,7 @@ of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -17,9 +17,9 @@ from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, O
 from gdb_etm.recovery.lift.template import Step
 from gdb_etm.recovery.rules import Rules
 
-SLOTS = TEMPORARY
+SLOTS: Final = TEMPORARY
 # Bits that are 0 in what these operations give.
-_ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
+_ABOVE: Final = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 
 
 class MemoryAccess(NamedTuple):

@@ -92,6 +92,7 @@ def walked(seed: int, times: int = 1, exceptions: float = 0.02) -> Case:
     return Case(UNIT, memory, bytes(made) * times)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("name", CAPTURES)
 def test_captures_decode_the_same_without_memory(name: str) -> None:
     for case in cases(name):
@@ -101,6 +102,7 @@ def test_captures_decode_the_same_without_memory(name: str) -> None:
             assert case.elements(decoder, case.decode(decoder)) == plain
 
 
+@pytest.mark.pure
 def test_a_large_capture_decodes_the_same_without_memory() -> None:
     # 687,705 packets; the first 200 KB of them.
     (whole,) = cases("bugfix-exact-match")
@@ -111,6 +113,7 @@ def test_a_large_capture_decodes_the_same_without_memory() -> None:
         assert case.elements(decoder, case.decode(decoder)) == plain
 
 
+@pytest.mark.pure
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("exceptions", [0, 0.02, 0.2])
@@ -189,6 +192,7 @@ def test_a_history_takes_few_bytes(name: str) -> None:
         assert size < ranges
 
 
+@pytest.mark.pure
 def test_every_atom_by_itself_takes_few_bytes() -> None:
     # As for a unit that speculates, whose every P0 element is an entry.
     case = walked(1, 8)

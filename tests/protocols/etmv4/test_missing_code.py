@@ -50,6 +50,7 @@ def _elements(capture: RawCapture) -> List[Tuple[int, int, Any]]:
     return list(element_rows(build(capture)))
 
 
+@pytest.mark.pure
 def test_gaps_are_remembered(changed: Changed, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = _with(read_capture("juno_r1_1"), changed)
     handle, handled = Handlers.handle, []
