@@ -42,8 +42,9 @@ class AccessNews:
 
     def copy(self) -> "AccessNews":
         """Copy it, to be changed on its own."""
-        made = AccessNews.__new__(AccessNews)
-        made.__dict__.update(self.__dict__)
+        made = AccessNews(self._ssa)
+        made._of_address, made._of_data = self._of_address, self._of_data
+        made._entries, made._merged = self._entries, self._merged
         return made
 
     def look(self) -> FreshAccesses:

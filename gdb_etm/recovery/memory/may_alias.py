@@ -72,9 +72,10 @@ class MayAlias:
 
         :param cells: That one's.
         """
-        made = MayAlias.__new__(MayAlias)
-        made.__dict__.update(self.__dict__)
-        made._cells, made.weighing = cells, self.weighing.copy()
+        made = MayAlias(self._ssa, cells)
+        made.weighing, made.owned = self.weighing.copy(), self.owned
+        made.dead_stack, made.object_bounds = self.dead_stack, self.object_bounds
+        made._reasons, made._newest, made.wanted = self._reasons, self._newest, self.wanted
         made.unresolved, made.grounds, made.supposed = list(self.unresolved), dict(self.grounds), list(self.supposed)
         made.gone, made._far = list(self.gone), set(self._far)
         made._barriers = {}

@@ -227,7 +227,7 @@ class Weighing:
 
 def _constraint(found: Found, source: int, shift: int, others: Sequence[Candidate]) -> Constraint:
     data = tuple([one[0] for one in others])
-    parts = sum([one[1:] for one in others], ())
+    parts = tuple([value for one in others for value in one[1:]])
     single = int(len({one[3] for one in others}) == 1)
     return (
         (int(ConstraintKind.MAY_ALIAS), len(others), found.data, source)

@@ -68,14 +68,14 @@ class StoreForwarding:
 
     def copy(self) -> "StoreForwarding":
         """Copy it, to be changed on its own."""
-        made = StoreForwarding.__new__(StoreForwarding)
-        made.__dict__.update(self.__dict__)
+        made = StoreForwarding(self._ssa, self._begin, self._end, self._readable)
         made.cells = self.cells.copy()
         made.may_alias = self.may_alias.copy(made.cells)
         made.resolved, made.linked = bytearray(self.resolved), bytearray(self.linked)
         made._ended, made.news = dict(self._ended), list(self.news)
         made._waiting = self._waiting.copy()
         made.blocked, made._changes = dict(self.blocked), self._changes.copy()
+        made.forbidden = self.forbidden
         return made
 
     def final_word(self, word: int) -> Optional[int]:

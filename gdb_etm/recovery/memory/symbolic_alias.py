@@ -55,9 +55,10 @@ class SymbolicAlias:
 
     def copy(self) -> "SymbolicAlias":
         """Copy it, to be changed on its own."""
-        made = SymbolicAlias.__new__(SymbolicAlias)
-        made.__dict__.update(self.__dict__)
+        made = SymbolicAlias(self._ssa)
         made._linked = bytearray(self._linked)
+        made._left, made._risky, made._runs, made._extents = self._left, self._risky, self._runs, self._extents
+        made._pointers = self._pointers
         return made
 
     def relink(self, number: int) -> None:
