@@ -63,7 +63,7 @@ class ConditionWatch(Hooks):
         # The condition code of VSEL; ALWAYS for other instructions, whose IT block the hook knows.
         found = self._selections.get(address)
         if found is None:
-            found = condition(self._uc.mem_read(address, 4), 0, Isa.T32, 0)
+            found = condition(bytes(self._uc.mem_read(address, 4)), 0, Isa.T32, 0)
             if address < RAM:
                 self._selections[address] = found
         return found

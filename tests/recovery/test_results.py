@@ -16,6 +16,7 @@ from tests.recovery.small import RAM
 ADD = (int(Op.ADD), (0,), (1, 2, ~0), ())
 
 
+@pytest.mark.pure
 def test_a_result_is_worked_out_once_for_the_same_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: List[object] = []
     result_of = arithmetic._result_of
