@@ -35,7 +35,7 @@ from gdb_etm.program.image import Program, load_elf
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.recovery.values import Tier
-from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
+from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, long_costs, profile_of
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.diagnosed import Diagnosed, NothingWrong, diagnosed_of
 from gdb_etm.session.halt_states import anchored_of
@@ -45,6 +45,8 @@ from gdb_etm.session.session import DebugSession
 
 # Captures that share decoders: what these learn of a program makes the next capture quicker, and takes memory.
 _SHARED = 8
+# Instructions of a history whose calls are not all kept.
+_LONG = 1 << 24
 NO_FAULT, NOT_KNOWN, NOT_JUDGED = "none", "not known", ""
 
 
@@ -214,6 +216,11 @@ class _Found:
 
     def _profile_rows(self, decoded: Decoded) -> Iterator[Row]:
         debugger = self._program.debugger
+        if len(decoded.history) > _LONG:
+            # Its calls do not fit into memory; nor are their cycles known without them.
+            for cost in long_costs(debugger, decoded):
+                yield (cost.function.name, cost.function.start, cost.calls, cost.own, cost.inclusive, None, None)
+            return
         cycles: Dict[Tuple[str, int], Tuple[int, int]] = {}
         if decoded.clock.has_cycles:
             for one in profile_of(debugger, decoded, CYCLES).functions():

@@ -121,7 +121,7 @@ PROFILE = FarmTable(
         _number("calls", "calls that were seen to begin"),
         _number("own_instructions", "instructions of its own"),
         _number("inclusive_instructions", "with those of what it called"),
-        _number("own_cycles", "processor cycles of its own; null where cycles were not traced"),
+        _number("own_cycles", "processor cycles of its own; null: not traced, or over 16 million instructions"),
         _number("inclusive_cycles", "with those of what it called"),
     ),
 )

@@ -211,6 +211,10 @@ class CallIndex:
                 low = _HIGHEST if step.lowest[-1] is None else step.lowest[-1]
         return lowest, ended
 
+    def outermost(self, stretch: int) -> Frame:
+        """Give the frame that a stretch began in, with all callers that are known."""
+        return self._firsts[stretch]
+
     def end(self) -> Frame:
         """Give the activation that would execute the next instruction."""
         if self._unplaced:
@@ -303,12 +307,18 @@ class CallIndex:
 
         :param number: 0 for all.
         """
-        step = max(bisect_left(self._numbers, number) - 1, 0) if number else 0
         is_behind = not number
-        for count, row in self._rows(self._entry(step)):
+        for count, row in chain.from_iterable(self.batches(number)):
             if is_behind:
                 yield count, row
             is_behind = is_behind or count >= number
+
+    def batches(self, number: int) -> Iterator[List[Tuple[int, FrameEntry]]]:
+        """Go through the entries from some before that of a number on.
+
+        :returns: Those that are read at once; what is found out about their frames later is not in them.
+        """
+        return self._batches(self._entry(max(bisect_left(self._numbers, number) - 1, 0) if number else 0))
 
     def at(self, instruction: int) -> int:
         """Give the number of the entry that an instruction is in."""
@@ -322,7 +332,10 @@ class CallIndex:
         return found
 
     def _rows(self, first: int) -> Iterator[Tuple[int, FrameEntry]]:
-        # The entries of the call history from an entry of the order on.
+        return chain.from_iterable(self._batches(first))
+
+    def _batches(self, first: int) -> Iterator[List[Tuple[int, FrameEntry]]]:
+        # The entries of the call history from an entry of the order on, as far as they are read at once.
         history, table, steps = self._history, self._memory.steps, self._steps
         follower = StepReader(history, self._memory, self._paused)
         reader = follower.reader
@@ -343,12 +356,11 @@ class CallIndex:
                     is_there = True
                 for item in self._items(entry, event, until, run, ran):
                     reader.item(item)
-                count = self._numbers[step]
                 rows = follower.pauses.kept(reader.rows)
                 reader.rows.clear()
-                for row in rows:
-                    count += not isinstance(row.event, Gap)
-                    yield count, row._replace(stretch=row.stretch + added) if added else row
+                counts = accumulate([not isinstance(row.event, Gap) for row in rows], initial=self._numbers[step])
+                next(counts)
+                yield list(zip(counts, [row._replace(stretch=row.stretch + added) for row in rows]))
             else:
                 is_there = False
             ran += run.instructions if run is not None else 0

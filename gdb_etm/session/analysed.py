@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from gdb_etm.analysis.activity import Measure
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.analysis.timeline import Instant, TimeAfter, Timeline, TimelineReader
+from gdb_etm.analysis.windows import FunctionCost, window_sums
 from gdb_etm.errors import CommandError
+from gdb_etm.history.call_index import CallIndex
+from gdb_etm.history.call_steps import StepMemory, Unrepeatable
 from gdb_etm.history.clock import CycleClock
+from gdb_etm.history.exits import Exits
 from gdb_etm.protocols.elements import TraceEvent
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
@@ -48,6 +52,19 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
     profile.add(calls, len(decoded.history), measure_of(decoded, unit), _labels(debugger, decoded), decoded.paused)
     decoded.profiles[unit] = profile
     return profile
+
+
+def long_costs(debugger: Debugger, decoded: Decoded) -> List[FunctionCost]:
+    """Give what functions cost in a history whose calls memory has no room for, in instructions."""
+    history, paused = decoded.history, decoded.paused
+    memory = StepMemory(debugger.function_at, Exits(decoded.program))
+    try:
+        index = CallIndex(history, memory, paused)
+    except Unrepeatable:
+        # It hardly repeats itself: an index would be no smaller than the calls.
+        found = profile_of(debugger, decoded, INSTRUCTIONS).functions()
+        return [FunctionCost(one.function, one.calls, one.own, one.inclusive) for one in found]
+    return window_sums(index, 1, len(index), len(history)).costs(index)
 
 
 def measure_of(decoded: Decoded, unit: str) -> Measure:

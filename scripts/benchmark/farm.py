@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, ROOT)
 FIRMWARE = os.path.join(ROOT, "gdb_etm", "board", "firmware", "demo", "demo.elf")
 SIZE = 64 << 10
-STEP = 48 << 4
+FRAME = 16
 
 
 def cut(looping, folder, count):
@@ -33,9 +33,10 @@ def cut(looping, folder, count):
 
     (capture,) = [one for one in read_snapshot(looping) if one.sources]
     paths = []
+    step = (len(capture.buffer) - SIZE) // count // FRAME * FRAME
+    assert step, "the firmware's capture is too short for so many"
     for number in range(count):
-        at = number * STEP
-        assert at + SIZE <= len(capture.buffer), "the firmware's capture is too short for so many"
+        at = number * step
         paths.append(os.path.join(folder, "%05d" % number))
         write_snapshot(capture._replace(buffer=capture.buffer[at : at + SIZE]), paths[-1])
     return paths
