@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Dict, Iterator, List
 
 import pytest
 
-from gdb_etm.session.decode_pool import processors
 from tests.commands.captures import repeated
 from tests.gdb_session import ROOT, SCRIPT, gdb_program
 from tests.shared import capture_folder
-from tests.terminal import Terminal, are_gone, children
+from tests.terminal import Terminal
 
 AT_ONCE = "import gdb_etm.session.progress as progress; progress._PATIENCE = progress._BETWEEN = 0"
 INTERRUPTED = r"while decoding \d+(\.\d+)? MiB of trace, at \d+%"
@@ -66,26 +64,15 @@ def ask(gdb: Terminal, line: str) -> List[str]:
     return screen(gdb.seen[begun:end])[1:-1]
 
 
-def helpers_of(terminal: Terminal) -> List[int]:
-    """Wait for the processes that help, where there are processors for them."""
-    helpers = children(terminal.pid)
-    while processors() > 1 and not helpers:
-        time.sleep(0.01)
-        helpers = children(terminal.pid)
-    return helpers
-
-
 def test_the_shell_shows_it_and_ctrl_c_ends_it(big: str) -> None:
     words = [sys.executable, "-m", "gdb_etm", "elements", big, "--format", "none"]
     with Terminal(words, environment(), ROOT) as shell:
         shell.wait("% (Ctrl-C ends it)")
-        helpers = helpers_of(shell)
         shell.type("\x03")
         assert shell.end() == 130
     assert re.search(r"\rDecoding 2\d(\.\d)? MiB of trace: \d+% \(Ctrl-C ends it\)", shell.seen)
     (line,) = [line for line in screen(shell.seen) if line]
     assert re.fullmatch("gdb-etm: interrupted " + INTERRUPTED, line)
-    assert are_gone(helpers)
 
 
 def test_the_shell_writes_it_to_terminals_only(tmp_path: Path) -> None:
@@ -106,11 +93,9 @@ def test_gdb_shows_it_and_ctrl_c_ends_it(gdb: Terminal, big: str) -> None:
     begun = len(gdb.seen)
     gdb.type("etm history -1\n")
     gdb.wait("% (Ctrl-C ends it)", begun)
-    helpers = helpers_of(gdb)
     gdb.type("\x03")
     end = gdb.wait("(gdb) ", begun)
     assert re.fullmatch("Quit " + INTERRUPTED, screen(gdb.seen[begun:end])[1])
-    assert are_gone(helpers)
     # The session goes on, and the work can be done anew.
     assert "not decoded yet" in ask(gdb, "etm captures")[0]
     assert ask(gdb, "print 5") == ["$1 = 5"]

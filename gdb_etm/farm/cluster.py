@@ -8,13 +8,13 @@ never stored, and is passed on by the pipes to the processes.  Another account h
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Protocol, Tuple, Union
 
 from gdb_etm.errors import CommandError
 from gdb_etm.farm.libraries import library
-from gdb_etm.session.decode_pool import processors
 
 # Tasks that are known to the scheduler, for each of its workers' threads.
 _AHEAD = 2
@@ -109,6 +109,11 @@ def _local(distributed: Any, workers: int) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
         ) as made:
             yield made
+
+
+def processors() -> int:
+    """Count the usable processors."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_all(

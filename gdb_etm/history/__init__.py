@@ -2,8 +2,7 @@
 
 From recordings to a history:
 
-- ``build.py``: framing, the protocol's decoder, the store; ``errand.py``, ``recording.py``, ``columns.py`` and
-  ``event_columns.py`` carry parts to another process and back, as bytes whose sizes are all checked.
+- ``build.py``: framing, the protocol's decoder, the store.
 - ``joined.py``: recordings that follow each other, as one.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
   ``sums.py``: how many there are before each run.

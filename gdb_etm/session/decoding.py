@@ -10,9 +10,6 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import about_text
 
-# Bytes of trace from which on several processes are quicker than one: to start them takes a tenth of a second.
-_LARGE = 1 << 22
-
 
 def decode_capture(
     capture: RawCapture, meter: Meter, cache: Optional[DecoderCache] = None, trace_id: Optional[int] = None
@@ -29,13 +26,7 @@ def decode_capture(
         todo = parts(capture, None, trace_id, taken.advance)
     size = sum(part.size for part in todo)
     with meter.task("decoding %s of trace" % about_text(size), size) as task:
-        if len(todo) > 1 and size > _LARGE:
-            from gdb_etm.session.decode_pool import decode_together, processors
-            from gdb_etm.session.interpreter import interpreter
-
-            recorders = decode_together(todo, decoders, interpreter(), processors(), task.advance)
-        else:
-            recorders = decode_parts(todo, decoders, task.advance)
+        recorders = decode_parts(todo, decoders, task.advance)
     return histories(capture, todo, recorders, decoders)
 
 

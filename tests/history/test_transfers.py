@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
-from gdb_etm.history.build import DecoderCache, build, decode_part, parts, streams
-from gdb_etm.history.errand import read_result, run_errand, write_errand
+from gdb_etm.history.build import build, parts, streams
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
@@ -214,15 +213,6 @@ def test_a_capture_without_the_data_stream_says_so() -> None:
     raw = alone._replace(buffer=bytes.fromhex(BEGIN + TURN), format=BufferFormat.RAW)
     (history,) = build(raw).values()
     assert gaps(history) == [(GapReason.ABSENT, "trace ID 0x11", 0)]
-
-
-@pytest.mark.parametrize("data", [DATA_BEGIN + TURN_DATA, "", "03 04" + DATA_BEGIN + "00 11 02 14 72 10 00 05 06"])
-def test_another_process_gives_the_same(data: str) -> None:
-    (part,) = parts(capture(BEGIN + TURN, data))
-    here = decode_part(part, DecoderCache())
-    there = read_result(part, run_errand(write_errand(part)))
-    assert there.transfers == here.transfers and there.data_counts == here.data_counts
-    assert there.events == here.events and there.event_entries == here.event_entries
 
 
 def test_the_shell_shows_both_streams(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from gdb_etm.framing.formatter import deframe
-from gdb_etm.history.build import build, parts
+from gdb_etm.history.build import build
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
 from gdb_etm.traceunit.options import DataTrace, TraceOptions
 from tests.firmware.build import elf
-from tests.history.test_recording import both, content
 
 from .live import fixture_boards
 
@@ -46,7 +45,3 @@ def test_both_streams_are_captured_and_kept(boards: Any, tmp_path: Path) -> None
     told = [history.transfers(number) for number in range(1, len(history) + 1)]
     assert sum(map(len, told)) > 1000
     assert told == [again.transfers(number) for number in range(1, len(history) + 1)]
-    # Another process that decodes both streams comes to the same result.
-    (part,) = parts(capture)
-    here, there = both(part)
-    assert here.transfers and content(there) == content(here)
