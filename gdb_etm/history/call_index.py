@@ -212,7 +212,7 @@ class CallIndex:
         return lowest, ended
 
     def outermost(self, stretch: int) -> Frame:
-        """Give the frame that a stretch began in, with all callers that are known."""
+        """Give the frame that a stretch began in, with its callers."""
         return self._firsts[stretch]
 
     def end(self) -> Frame:
