@@ -1,4 +1,4 @@
-"""The board's truth: costs from windows of a history, and of the whole.
+"""The board's truth: costs from windows of a history.
 
 The profile of the whole is held against the board in test_profile.py.
 """
