@@ -110,11 +110,9 @@ class TransitionFinder:
         while index < limit:
             header = data[index]
             if header >= 0xC0:
-                step = point.steps.get(header)
+                step = point.steps.get(header) or automaton.step(point, header)
                 if step is None:
-                    step = automaton.step(point, header)
-                    if step is None:
-                        break
+                    break
                 ran, point = step
                 count += ran
                 index += 1
