@@ -261,10 +261,19 @@ class RangeReader:
         held, self._held = self._held, None
         if held is None or address is None or self._entered is not Entered.START or held.number != self._next - 1:
             return False
-        if not goes_on(self._history, held.number, held.address, address):
+        if not goes_on(self._history, held.number, held.address, address) and not self._is_awaited(held, address):
             return False
         self._before, self._entered = held.before, held.entered
         return True
+
+    def _is_awaited(self, held: HeldReader, address: int) -> bool:
+        # An ETMv3 does not say where the core was halted; after a return that is where its caller waits.
+        if held.address is not None:
+            return False
+        if held.entered is Entered.EXCEPTION_RETURN:
+            return address == self._expected
+        returned = held.before is not None and held.before.taken and self._exits(held.before) is Exit.RETURN
+        return returned and address == self._frame.return_address
 
     def _enter(self, executed: Range, function: Optional[Function]) -> None:
         start = executed.start
@@ -388,6 +397,4 @@ class _Move(NamedTuple):
 
 def _expects(frame: Frame, address: int) -> bool:
     # Whether some caller waits for a return to this address.
-    if frame.return_address == address:
-        return True
-    return any(caller.return_address == address for caller in frame.callers())
+    return address in [frame.return_address, *[caller.return_address for caller in frame.callers()]]

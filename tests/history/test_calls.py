@@ -253,3 +253,16 @@ def test_a_halt_whose_place_the_trace_does_not_tell() -> None:
     assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.TAIL_CALL]
     p = path().run(0x1FE, 0, BLX_R3).event(HALTED).run(0x300, 1, BX_LR)
     assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.START]
+
+
+def test_a_halt_after_a_return_is_where_somebody_waits() -> None:
+    # An ETMv3's, after a return from an exception, and from a function.
+    p = path().run(0x100, 2).take("IRQ0", 16, 0x104).run(0x400, 1, BX_LR).event(ExceptionReturn(0)).event(HALTED)
+    p.run(0x104, 1)
+    assert p.outline() == [(0, "main"), (1, "<IRQ0>"), (1, "handler"), "gap", (0, "main")]
+    entered = [one.entered for one in p.entries() if isinstance(one, Segment)]
+    assert entered == [Entered.START, Entered.EXCEPTION, Entered.EXCEPTION_RETURN]
+    p = path().run(0x100, 2, BL).run(0x200, 1, BX_LR).event(HALTED).run(0x108, 1)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)][-1] is Entered.RETURN
+    p = path().run(0x100, 2, BL).run(0x200, 1, BX_LR).event(HALTED).run(0x10A, 1)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)][-1] is Entered.START
