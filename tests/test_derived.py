@@ -90,10 +90,10 @@ OVERRIDES: Dict[str, Set[str]] = {
         "write",
     },
     "pyocd.utility.sockets.ListenerSocket": {"accept"},
+    "setuptools.command.build_ext.build_ext": {"run"},
     "typing.Container": set(),
     "typing.ContextManager": set(),
     "typing.Dict": set(),
-    "typing.List": set(),
     "typing.Mapping": set(),
 }
 

@@ -163,7 +163,7 @@ class BuildExtensions(build_ext):
             for path in map(self.get_ext_fullpath, [one.name for one in self.extensions]):
                 if os.path.exists(path):
                     os.remove(path)
-            self.extensions = self.distribution.ext_modules = []
+            self.extensions.clear()  # the distribution's list
 
 
 def get_requires_for_build_wheel(config_settings=None):

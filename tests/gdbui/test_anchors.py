@@ -71,6 +71,7 @@ def truth(folder: Path) -> List[Rest]:
     found: List[Rest] = []
     now: Dict[str, int] = {}
     resumed = False
+    end = symbol(PROGRAM, "finished")
     for line in (folder / "truth").read_text("ascii").splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "registers":
@@ -78,6 +79,9 @@ def truth(folder: Path) -> List[Rest]:
             if resumed:
                 found[-1] = found[-1]._replace(resume=dict(now, pc=found[-1].resume["pc"]))
         resumed = kind == "resume"
+        if kind == "halt" and int(rest, 16) == end:
+            # GDB had gone before.
+            break
         if kind == "halt":
             found.append(Rest(dict(now, pc=int(rest, 16)), {}))
         elif kind == "resume":
