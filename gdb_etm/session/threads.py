@@ -106,7 +106,7 @@ def _matched(calls: CallHistory, end: CoreState, kept: KernelBlocks) -> Dict[int
     for one in calls.threads.threads:
         where = calls.threads.suspended(one.number, one.last + 1)
         if one.is_last:
-            fits[one.number] = _running(calls.end, where, end, kept)
+            fits[one.number] = _last(calls.end, where, end, kept)
         elif where.address is not None:
             fits[one.number] = [block for block in kept.blocks if _waits(block, where, end)]
     owners: Dict[int, List[int]] = {}
@@ -124,6 +124,16 @@ def _waits(block: ControlBlock, where: Suspension, end: CoreState) -> bool:
         return False
     frames = ExceptionFrames([(block.saved, block.saved + _SAVED)], _words(end), {where.address})
     return bool(frames.of(SwitchedOut(where.address, _returns(where.frame))))
+
+
+def _last(frame: Frame, where: Suspension, end: CoreState, kept: KernelBlocks) -> List[ControlBlock]:
+    # The blocks that the thread may have that was traced last.
+    running = _running(frame, where, end, kept)
+    if frame.is_handling or where.address is None:
+        return running
+    # An exception has returned, after which nothing ran: perhaps to another thread.
+    waiting = [block for block in kept.blocks if block.address != kept.current and _waits(block, where, end)]
+    return waiting + (running if where.address == end.registers.get("pc") else [])
 
 
 def _running(frame: Frame, where: Suspension, end: CoreState, kept: KernelBlocks) -> List[ControlBlock]:

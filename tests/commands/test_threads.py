@@ -9,10 +9,11 @@ import pytest
 
 from gdb_etm.errors import CommandError
 from gdb_etm.history.calls import CallHistory
+from gdb_etm.protocols.elements import ExceptionReturn
 from gdb_etm.recovery.values import CoreState, no_memory
 from gdb_etm.session.kernels import find_blocks
 from gdb_etm.session.threads import NamedThreads
-from tests.history.paths import BL, BX_LR, Path
+from tests.history.paths import BL, BX_LR, HANDLER, MSR_PSP, Path
 
 RAM = 0x20000000
 # Where they are: the pointer, two blocks, a list that is empty and one with an item for each block.
@@ -134,3 +135,18 @@ def test_a_thread_returns_to_where_it_was_called() -> None:
     p = Path(FUNCTIONS).run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402)
     found = p.run(0x404, 0, BX_LR).run(0x204, 1).calls()
     assert [(one.number, one.last) for one in found.threads.threads] == [(1, 14), (2, 7)]
+
+
+def test_a_switch_at_the_very_end_gives_no_thread_another_ones_name() -> None:
+    # The second thread is left, and nothing has run yet of the first one, whose stack is in use.
+    p = Path(FUNCTIONS).run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1)
+    p.take("PendSV", 14, 0x402).run(HANDLER, 1, MSR_PSP).run(HANDLER + 6, 1, BX_LR).event(ExceptionReturn(0))
+
+    def names(pc: int, memory: Memory) -> List[str]:
+        registers = {"sp": STACKS[0] + 0x80, "psp": STACKS[0] + 0x80, "pc": pc}
+        return [one.name for one in NamedThreads(p.calls(), CoreState(registers, memory.read), FREERTOS.get).threads]
+
+    assert names(0x102, freertos()) == ["main", "sensor 1"]
+    # It may have gone on itself, or the other one, which waited at the same place.
+    assert names(0x402, freertos()) == ["main", "task"]
+    assert names(0x402, freertos(**{hex(FRAME + 24): 0x404})) == ["main", "control"]
