@@ -30,6 +30,8 @@ _ENDS = {
     MakerKind.OUTSIDE: "was made by what is not followed",
     MakerKind.SELECTED: "depends on a condition that is not known",
 }
+# UDF #255 and #254, GCC's and LLVM's.
+_TRAPS = (b"\xff\xde", b"\xfe\xde")
 # Where what came before is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -72,7 +74,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     bounds = Bounds(scene, pointers, stacks)
     looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, Masters(scene).look, races.look)
     ends: List[End] = []
-    at_fault = stacks.at_limit(site) if is_reported(registers, "STKOF") else None
+    at_fault = stacks.at_limit(site) if is_reported(registers, "STKOF") else uncaught(site)
     at_fault = at_fault or stacks.at_fault(site)
     if at_fault is None:
         outside = bounds.at_fault(site)
@@ -102,6 +104,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         own = [End(_last_same(scene, slice_, slice_.nodes[0]), "is computed again and again")]
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
+    verdict = verdict or trapped(scene, site, registers)
     chain = slice_.path(own[0].node) if own else []
     chain += [one for one in [slice_.supposed(own[0].node)] if one is not None] if own else []
     is_origin = verdict is not None and verdict.kind is SuspicionKind.ORIGIN
@@ -126,6 +129,22 @@ def floats_off(site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspic
         return None
     text = "uses the floating-point unit, which CPACR does not enable"
     return Suspicion(SuspicionKind.FPU_OFF, site.number, text, address=site.address)
+
+
+def uncaught(site: FaultSite) -> Optional[Suspicion]:
+    """Name a throw that has ended the program."""
+    text = "throws an exception that nothing catches, or that may not leave a function (noexcept)"
+    return Suspicion(SuspicionKind.UNCAUGHT, site.number, text) if site.is_uncaught else None
+
+
+def trapped(scene: Scene, site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
+    """Name an instruction that is undefined on purpose, as compilers make it."""
+    if site.address is None or site.is_branch or not is_reported(registers, "UNDEFINSTR"):
+        return None
+    if scene.history.program.read(site.address, 2) not in _TRAPS:
+        return None
+    text = "is a trap: an assertion, or the compiler where what follows is undefined, as behind NULL"
+    return Suspicion(SuspicionKind.TRAP, site.number, text, address=site.address)
 
 
 def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:

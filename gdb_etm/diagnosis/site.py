@@ -20,7 +20,11 @@ from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 RESET = 1
 # What an exception leaves in LR (Armv8-M ARM, B3.18).
 _EXC_RETURN = 0xFFFFFF00
-_PC_IN_FRAME = 24
+_PC_IN_FRAME, _STATUS_IN_FRAME = 24, 28
+# EXC_RETURN as cores make it, with the Security Extension and without it: its lowest byte.
+_LEGAL = (0xA0, 0xA8, 0xAC, 0xB0, 0xB8, 0xBC, 0xE1, 0xE9, 0xED, 0xF1, 0xF9, 0xFD)
+# Bits of it, and of xPSR.
+_TO_PSP, _TO_THREAD, _T, _IPSR = 1 << 2, 1 << 3, 1 << 24, 0x1FF
 _VTOR, _WORD = 0xE000ED08, 4
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
@@ -29,6 +33,8 @@ FAR_AWAY = "far beyond all memory that was used before"
 _FAILURE = re.compile(
     r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
 )
+# What a throw statement calls (Itanium C++ ABI, 2.4.3).
+_THROW = re.compile(r"\b__cxa_(re)?throw\b")
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
 _REACH = 200
@@ -66,6 +72,11 @@ class FaultSite(NamedTuple):
     # Where the fault was reported late, the stores that it may be of, the likeliest first: if it must be the first one,
     # the site is that one's.
     late: Tuple[LateStore, ...] = ()
+
+    @property
+    def is_uncaught(self) -> bool:
+        """Whether it is an exception of C++ that has ended the program."""
+        return self.failure is not None and self.failure.function is not None and _is_throw(self.failure.function.name)
 
     @property
     def is_pointer(self) -> bool:
@@ -125,7 +136,7 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
         address = _went_to(scene, number)
     fetches = fetches or last is not None and is_branch and _is_even(scene, number, last)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
-        return FaultSite(event, number, address, True, None, _target(scene, number, last, address))
+        return FaultSite(event, number, address, True, None, _target(scene, number, last, address, registers))
     bad = _accessed(scene, number, address, _reported(registers))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
     return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
@@ -165,7 +176,9 @@ def _is_even(scene: Scene, number: int, last: Template) -> bool:
     return value is not None and value < _EXC_RETURN and not value & 1
 
 
-def _target(scene: Scene, number: int, last: Optional[Template], address: int) -> Tuple[Bad, ...]:
+def _target(
+    scene: Scene, number: int, last: Optional[Template], address: int, registers: Mapping[str, int]
+) -> Tuple[Bad, ...]:
     maker = scene.target(number)
     if maker is None or last is None:
         return ()
@@ -180,6 +193,9 @@ def _target(scene: Scene, number: int, last: Optional[Template], address: int) -
     own = scene.activation(number)
     # In Thread mode it is an address like any other.
     is_return = value is not None and value >= _EXC_RETURN and (own is None or own.frame.is_handling)
+    status = _popped_status(scene, number, value, registers) if is_return and value is not None else ()
+    if status:
+        return status
     if is_return and address & ~1 != (value or 0) & ~1:
         # The return from an exception: what was popped is bad, unless it is EXC_RETURN.
         popped = _popped(scene, number, address)
@@ -189,6 +205,20 @@ def _target(scene: Scene, number: int, last: Optional[Template], address: int) -
     if is_return:
         return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)
     return (Bad(what, value if value is not None else address, why_not_code(scene, value, address), maker.sources),)
+
+
+def _popped_status(scene: Scene, number: int, value: int, registers: Mapping[str, int]) -> Tuple[Bad, ...]:
+    # The xPSR that a return from an exception takes from the frame (Armv8-M ARM, B3.22).
+    pointer = scene.register(number, "psp" if value & _TO_PSP else "sp")
+    if pointer is None or value & 0xFF not in _LEGAL:
+        return ()
+    place = MemoryPlace(number, (pointer + _STATUS_IN_FRAME) & MASK, 4)
+    status, why = scene.value(place).value, ""
+    if is_reported(registers, "INVSTATE") and not (status or 0) & _T:
+        why = "bit 24 (T) is 0, which asks for A32 code"
+    elif status is not None and is_reported(registers, "INVPC") and value & _TO_THREAD and status & _IPSR:
+        why = "that of an exception, and it returns to a thread"
+    return (Bad("the xPSR in the exception's frame", status, why, (place,)),) if why else ()
 
 
 def _popped(scene: Scene, number: int, address: int) -> Tuple[Bad, ...]:
@@ -264,23 +294,30 @@ def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
 def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
-    last = scene.template(number) if number else None
-    if last is not None and _FAILURE.search(scene.names.beginning(pc)):
-        indirect = last.target is not None and last.target >= 0
-        bad = _target(scene, number, last, pc) if indirect else _condition(scene, number)
-        return FaultSite(None, number, last.address, False, None, bad)
     activation = scene.activation(number)
     found: Optional[ActivationSpan] = None
     chain = [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []
     for one in chain:
-        if one is not None and one.function is not None and _FAILURE.search(one.function.name):
+        if one.function is not None and (_FAILURE.search(one.function.name) or found and _is_throw(one.function.name)):
             found = one
     called_at = found.frame.called_at if found is not None else None
+    last = scene.template(number) if number else None
+    if called_at is None and last is not None and _FAILURE.search(scene.names.beginning(pc)):
+        indirect = last.target is not None and last.target >= 0
+        bad = _target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
+        return FaultSite(None, number, last.address, False, None, bad)
     if found is None or called_at is None:
         return None
-    return FaultSite(
-        None, called_at, scene.history.instruction(called_at).address, False, found, _condition(scene, called_at)
-    )
+    site = FaultSite(None, called_at, scene.index.address(called_at), False, found, ())
+    if site.is_uncaught:
+        # A library throws for those who have called it.
+        called_at = scene.user(called_at)
+        return site._replace(number=called_at, address=scene.index.address(called_at))
+    return site._replace(bad=_condition(scene, called_at))
+
+
+def _is_throw(name: str) -> bool:
+    return bool(_THROW.search(name))
 
 
 def _condition(scene: Scene, called_at: int) -> Tuple[Bad, ...]:

@@ -37,6 +37,10 @@ class SuspicionKind(Enum):
     FPU_OFF = "the floating-point unit is off"
     # A handler's address in the vector table that is none.
     VECTOR = "a bad vector"
+    # An exception of C++ ends the program.
+    UNCAUGHT = "an exception that nothing catches"
+    # Code that a compiler puts where the language says nothing of what happens.
+    TRAP = "a trap of the compiler"
     # Nothing is wrong in itself: the value was first there.
     ORIGIN = "where the value came from"
 

@@ -72,6 +72,8 @@ def _titled(title: str, lines: Sequence[str]) -> List[str]:
 def _what(diagnosis: Diagnosis, status: FaultStatus) -> List[str]:
     site = diagnosis.site
     if site.failure is not None or site.event is None:
+        if site.is_uncaught:
+            return _titled("what", ["an exception of C++ ended the program"])
         name = site.failure.function.name if site.failure is not None and site.failure.function is not None else ""
         return _titled("what", ["the program stopped itself%s" % (" in %s" % name if name else "")])
     return _titled("what", [exception_text(site.event), *status.lines[:_STATUS]])

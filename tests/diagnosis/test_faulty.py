@@ -42,6 +42,7 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("survey", "Og", "m33", "overrun"),
     ("keypad", "O2", "m0", "origin"),
     ("frames", "Os", "m0", "saved_register"),
+    ("intake", "O2", "m33", "uncaught"),
 )
 LONGEST = 25
 
@@ -61,7 +62,9 @@ def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kin
     assert (judged.mark, judged.kind) == ("named", kind), judged
 
 
-@pytest.mark.parametrize("program, level, board", [("matrix", "O2", "m33"), ("watch", "Og", "m33")])
+@pytest.mark.parametrize(
+    "program, level, board", [("matrix", "O2", "m33"), ("watch", "Og", "m33"), ("nested", "O2", "m33")]
+)
 def test_nobody_is_accused_where_no_step_is_wrong(program: str, level: str, board: str) -> None:
     judged = judge(run(program, level, board))
     assert judged.mark in ("named", "chain", "missed") and judged.kind == "origin", judged

@@ -10,7 +10,7 @@ from typing import Dict, Optional, Tuple
 
 import pytest
 
-from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
+from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose, trapped
 from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.history.calls import call_history
@@ -33,8 +33,12 @@ SITES: Dict[str, Tuple[str, str]] = {
     "write": ("the store's address", "no memory is there"),
     "divide": ("the divisor", "0"),
     "unaligned": ("the load's address", "not a multiple of 4"),
+    "frame_even": ("the xPSR in the exception's frame", "bit 24 (T) is 0, which asks for A32 code"),
+    "frame_mode": ("the xPSR in the exception's frame", "that of an exception, and it returns to a thread"),
+    "frame_unmapped": ("the PC in the exception's frame", "where no code is"),
+    "exc_return": ("EXC_RETURN", "no value that the core accepts here"),
 }
-OTHERS = ("exc_return", "overflow", "frame_even", "frame_unmapped", "undefined", "guarded_write", "unaligned_pair")
+OTHERS = ("overflow", "undefined", "guarded_write", "unaligned_pair")
 
 
 def diagnosed(halt: Halt) -> Tuple[Scene, Optional[Diagnosis]]:
@@ -71,3 +75,5 @@ def test_the_site_is_right_and_nobody_is_accused(way: str, board: str, tmp_path:
         assert scene.index.address(found.site.number) == halt.told[-2][0]
     kind = found.verdict.kind.name if found.verdict is not None else "ORIGIN"
     assert kind == ("STACK_OVERFLOW" if way == "overflow" else "ORIGIN"), found.verdict
+    trap = trapped(scene, found.site, halt.registers)
+    assert (None if trap is None else trap.address) == (found.site.address if way == "undefined" else None)

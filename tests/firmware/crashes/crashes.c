@@ -244,7 +244,7 @@ static __attribute__((noinline)) unsigned fail(unsigned a, unsigned b)
     case RETURN_UNMAPPED:   return leave(NOTHING + 3);
     case READ:              return REG(NOTHING + 4 * a) + b;
     case WRITE:             REG(4 * (b & 7)) = a; return b;
-    case UNDEFINED:         __asm volatile("udf #7"); return b;
+    case UNDEFINED:         __asm volatile("udf #255"); return b;
     case DIVIDE:            return divide(a, numbers[0] & 0);
     case UNALIGNED:         return *(volatile uint32_t *)((uint32_t)numbers + 2) + b;
     case UNALIGNED_PAIR:    return pair((const volatile uint64_t *)((uint32_t)numbers + 2), b);

@@ -195,6 +195,14 @@ PROGRAMS: Dict[str, Faulty] = {
         hosted=True,
         standard=True,
     ),
+    "intake": Faulty(
+        "uncaught-exception",
+        "A parcel that is too heavy for the last belt throws an exception that nothing catches.",
+        stop="_exit",
+        language="cpp",
+        hosted=True,
+        standard=True,
+    ),
     "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
 }
 
