@@ -60,14 +60,21 @@ class Scene:
     :param calls: Its calls.
     :param frames: Call frame information; None without.
     :param names: Names of memory.
+    :param stacks: The lowest addresses of threads' stacks, as far as they are known.
     """
 
     def __init__(
-        self, recovery: Recovery, calls: CallHistory, frames: Optional[FrameInformation], names: DebugNames
+        self,
+        recovery: Recovery,
+        calls: CallHistory,
+        frames: Optional[FrameInformation],
+        names: DebugNames,
+        stacks: Sequence[int] = (),
     ) -> None:
         self.recovery = recovery
         self.history = recovery.history
         self.names = names
+        self._stacks = sorted(stacks)
         self.index = TraceIndex(recovery)
         self._calls = calls
         self._frames = frames
@@ -262,6 +269,11 @@ class Scene:
     def is_ram(self, address: int) -> bool:
         """Check whether the program writes memory at an address."""
         return any(low <= address < high for low, high in self.recovery.rules.ram)
+
+    def stack_from(self, address: int) -> Optional[int]:
+        """Give the lowest address of the thread's stack around an address."""
+        at = bisect_right(self._stacks, address)
+        return self._stacks[at - 1] if at else None
 
     def cfa(self, activation: ActivationSpan, number: int) -> Optional[int]:
         """Give the canonical frame address of an activation.

@@ -38,7 +38,8 @@ def _scene(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
     objects = recovery.rules.objects
     markers = objects.markers if objects is not None else frozenset()
     names = DebugNames(variables, frames, markers, file_of, debugger.function_at)
-    return Scene(recovery, decoded.calls(debugger.function_at), recovery.rules.frames, names)
+    stacks = decoded.threads(debugger).stacks
+    return Scene(recovery, decoded.calls(debugger.function_at), recovery.rules.frames, names, stacks)
 
 
 def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVariables]:

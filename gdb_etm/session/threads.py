@@ -40,7 +40,10 @@ class NamedThreads:
     def __init__(self, calls: CallHistory, end: Optional[CoreState], constant: Constant) -> None:
         self._calls = calls
         found = calls.threads.threads
-        kept = find_blocks(constant, end.read) if len(found) > 1 and end is not None else None
+        kept = find_blocks(constant, end.read) if end is not None else None
+        # The lowest addresses of the stacks that the kernel has given to its threads.
+        self.stacks = tuple(sorted({block.stack for block in kept.blocks if block.stack})) if kept is not None else ()
+        kept = kept if len(found) > 1 else None
         # Which kernel it is, where that is known.
         self.kernel = kept.kernel if kept is not None else ""
         blocks = _matched(calls, end, kept) if kept is not None and end is not None else {}

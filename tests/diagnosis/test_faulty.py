@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
 import gdb_etm
 from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.diagnosed import diagnosed
+from gdb_etm.session.session import DebugSession
+from gdb_etm.session.snapshots import load
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
+from tests.firmware.build import symbol
 from tests.firmware.cortex_m0.build import elf as m0_elf
 from tests.firmware.faulty.build import BUILT, missing
 from tests.firmware.faulty.run import Outcome, outcome
@@ -68,6 +73,27 @@ def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kin
 def test_nobody_is_accused_where_no_step_is_wrong(program: str, level: str, board: str) -> None:
     judged = judge(run(program, level, board))
     assert judged.mark in ("named", "chain", "missed") and judged.kind == "origin", judged
+
+
+class _Debugger(OfflineDebugger):
+    # Knows what GDB would of the kernel in a program.
+
+    def constant(self, expression: str) -> Optional[int]:
+        member = "(unsigned long)&((__typeof__(pxCurrentTCB)) 0)->"
+        known = {member + "pxTopOfStack": 0, member + "pxStack": 4, member + "pcTaskName": 8}
+        known["(unsigned long)&pxCurrentTCB"] = symbol(self.program_files()[0], "pxCurrentTCB")
+        return known.get(expression)
+
+
+@pytest.mark.parametrize("level, board", [("O2", "m33"), ("Og", "m4")])
+def test_a_stack_in_a_kernels_heap_ends_where_the_kernel_says(level: str, board: str) -> None:
+    found = run("nested", level, board)
+    session = DebugSession(_Debugger([str(found.elf)]))
+    load(session, str(found.snapshot), [str(found.elf)], None)
+    verdict = diagnosed(session).diagnosis.verdict
+    lowest = symbol(str(found.elf), "heap") + 1024 + 16 * 8
+    text = "calls itself 10 deep: the stack grows below its lowest address, 0x%08x" % lowest
+    assert verdict is not None and verdict.text == text
 
 
 def test_a_distance_in_a_register_is_no_index(tmp_path: Path) -> None:

@@ -61,11 +61,16 @@ class Stacks:
         if activation is None or victim is None:
             return None
         for active in self._stacks(activation, number):
-            pointer = self._scene.register(active[-1][0].first, "sp")
-            home = self._object(pointer - 4) if pointer is not None else None
-            if pointer is None or home == victim or not 0 <= pointer - address < _LARGEST:
+            pointer = self._top(active)
+            if pointer is None or not 0 <= pointer - address < _LARGEST:
                 continue
-            found = self._grown(active, number, "over %s" % victim.name)
+            home, lowest = self._object(pointer - 4), self._scene.stack_from(pointer - 4)
+            # A kernel's heap holds the stacks of all its threads.
+            is_below = lowest is not None and address < lowest and self._object(lowest) == home
+            if home == victim and not is_below:
+                continue
+            where = "below its lowest address, 0x%08x" % lowest if lowest and is_below else "over %s" % victim.name
+            found = self._grown(active, number, where)
             if found is not None:
                 return found
         return None
@@ -77,7 +82,7 @@ class Stacks:
     def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
         active = self.active(site.number)
-        top = self._scene.register(active[-1][0].first, "sp") if active else None
+        top = self._top(active)
         for bad in site.bad:
             for place in bad.places if bad.why == NO_MEMORY else ():
                 if not isinstance(place, RegisterPlace) or bad.value is None or top is None or bad.value >= top:
@@ -86,6 +91,11 @@ class Stacks:
                 if place.name == "sp" or root is not None and root.is_stack:
                     return self._grown(active, site.number, "below RAM")
         return None
+
+    def _top(self, active: Frames) -> Optional[int]:
+        # SP where the outermost frame begins of which it is known: the history may have begun within others.
+        known = (self._scene.register(one.first, "sp") for one, _ in reversed(active))
+        return next((pointer for pointer in known if pointer is not None), None)
 
     def _object(self, address: int) -> Optional[Area]:
         # Stacks may be members of an array.
@@ -101,13 +111,21 @@ class Stacks:
 
     def _stacks(self, activation: ActivationSpan, number: int) -> List[Frames]:
         # The frames of a handler and of what it has interrupted may be on one stack, or on two.
-        own = [(activation, number), *self._scene.callers(activation)]
-        interrupted = self._scene.interrupted_frames(activation)
+        own = self._one([(activation, number), *self._scene.callers(activation)])
+        interrupted = self._one(self._scene.interrupted_frames(activation))
         if not interrupted:
             return [own]
         inner, outer = self._scene.register(own[-1][0].first, "sp"), self._scene.register(interrupted[0][1], "sp")
         is_one = inner is not None and outer is not None and 0 <= outer - inner <= _FRAME
         return [own + interrupted] if is_one else [interrupted, own]
+
+    def _one(self, frames: Frames) -> Frames:
+        # Those up to a function that has gone on with another stack: its frame was not there when it began.
+        for at, (one, number) in enumerate(frames):
+            frame, top = self._scene.cfa(one, number), self._scene.register(one.first, "sp")
+            if at and one.is_whole and None not in (frame, top) and frame != top:
+                return frames[:at]
+        return frames
 
     def _grown(self, active: Frames, number: int, where: str) -> Optional[Suspicion]:
         # The function that takes most of a stack which has grown beyond its memory.

@@ -203,6 +203,9 @@ PROGRAMS: Dict[str, Faulty] = {
         hosted=True,
         standard=True,
     ),
+    "nested": Faulty(
+        "stack-overflow-heap", "A list is nested too deep for a recursion, whose stack grows over another block."
+    ),
     "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
 }
 
