@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.history.entries import FrameEntry
+from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame, Function
 from gdb_etm.history.stacks import HistorySegment
 from gdb_etm.protocols.elements import Exception_, Gap
@@ -63,6 +63,7 @@ class Threads:
         self.entries: List[List[int]] = []
         self._numbers: Dict[int, int] = {}
         self._firsts: List[int] = []
+        self._of_handlers = _of_unseen(rows)
         self._alike = {frozenset(self._groups[at] for at in pair) for pair in alike}
         self.threads = self._find([segment.shift for segment in segments] or [0])
 
@@ -76,7 +77,7 @@ class Threads:
             if isinstance(event, Gap):
                 continue
             group, level = groups[row.stretch], row.level + shifts[row.stretch]
-            is_own = event is None and not row.frame.is_handling
+            is_own = event is None and not row.frame.is_handling and at not in self._of_handlers
             if level < base.get(group, level + 1):
                 base[group] = level
                 if is_own:
@@ -109,7 +110,8 @@ class Threads:
         None for exceptions, their handlers and gaps.
         """
         row = self._rows[at]
-        return None if row.event is not None or row.frame.is_handling else self._numbers[self._groups[row.stretch]]
+        is_own = row.event is None and not row.frame.is_handling and at not in self._of_handlers
+        return self._numbers[self._groups[row.stretch]] if is_own else None
 
     def before(self, at: int) -> Optional[int]:
         """Give the number of the thread before an entry; None behind gaps."""
@@ -172,3 +174,18 @@ class Threads:
         if following is not None and isinstance(following.event, Exception_) and following.frame.up is not None:
             return Suspension(following.frame.up, following.frame.return_address)
         return Suspension(self._rows[at].frame, None)
+
+
+def _of_unseen(rows: Sequence[FrameEntry]) -> Set[int]:
+    # Entries of handlers that ran already where the history begins, or goes on after a gap: one returns.
+    found: Set[int] = set()
+    first, taken = 0, False
+    for at, row in enumerate(rows):
+        if isinstance(row.event, Gap):
+            first, taken = at + 1, False
+        elif isinstance(row.event, Exception_):
+            taken = True
+        elif row.entered is Entered.EXCEPTION_RETURN and not taken:
+            found.update(range(first, at))
+            taken = True
+    return found

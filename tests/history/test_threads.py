@@ -11,6 +11,7 @@ from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.frame import PSP, SP
 from gdb_etm.history.calls import CallHistory, Segment, call_history
 from gdb_etm.history.exits import Exits
+from gdb_etm.protocols.elements import ExceptionReturn
 from tests.board import witness
 from tests.firmware.programs import board_of, elf
 from tests.history.dwarf import DwarfPlaces
@@ -202,6 +203,16 @@ def turns(items: List[Item]) -> List[Tuple[int, int]]:
                 threads += at is None
                 found.append((number + 1, threads if at is None else saved.pop(at)))
     return found
+
+
+def test_a_handler_in_which_a_history_begins_is_no_thread() -> None:
+    # Also where it goes on after a gap.
+    p = Path(FUNCTIONS).run(0x702, 1, BL).run(0x500, 1, BX_LR).run(0x708, 1, BX_LR).event(ExceptionReturn(0))
+    p.run(0x100, 2).event(GAP).run(0x704, 1, BX_LR).event(ExceptionReturn(0)).run(0x200, 3)
+    (one, other) = p.calls().threads.threads
+    assert (one.first, one.last, one.instructions) == (7, 8, 2)
+    assert (other.first, other.last, other.instructions) == (11, 13, 3)
+    assert [one.function and one.function.name, other.function and other.function.name] == ["main", "task"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
