@@ -73,9 +73,9 @@ PLAIN_M33 = Variant(
 # FULL of the buffer is trigger input 2 of its interface, and ACQCOMP 3: so it is on Arm's development boards with a
 # CoreSight trace subsystem (Linux, juno-cs-r1r2.dtsi and juno-base.dtsi: sys_cti_0).
 M33 = PLAIN_M33._replace(
-    tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000, 0xE0044000, 0xE0045000)),),
-    core_cti=0xE0044000,
-    buffer_cti=0xE0045000,
+    tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000, 0xE0046000, 0xE0048000)),),
+    core_cti=0xE0046000,
+    buffer_cti=0xE0048000,
 )
 
 # A Cortex-M7 has a table for its private peripherals and one around that for the rest.

@@ -55,7 +55,10 @@ def profile_of(debugger: Debugger, decoded: Decoded, unit: str) -> CallProfile:
 
 
 def long_costs(debugger: Debugger, decoded: Decoded) -> List[FunctionCost]:
-    """Give what functions cost in a history whose calls memory has no room for, in instructions."""
+    """Give what functions cost in a long history, in instructions.
+
+    Memory need not have room for all of its calls.
+    """
     history, paused = decoded.history, decoded.paused
     memory = StepMemory(debugger.function_at, Exits(decoded.program))
     try:

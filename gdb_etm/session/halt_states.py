@@ -84,16 +84,12 @@ class Anchors:
         self._ran = self._debugger.is_running()
         self.is_untouched = self.was_left_alone = True
 
-    def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]], is_same: bool = False) -> None:
+    def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]]) -> None:
         """Note that the core is about to run.
 
         :param images: The program, if the RAM that it uses is to be read before.
-        :param is_same: Whether nobody but us has had the core since the halt.
         """
-        registers: Mapping[str, int] = {}
-        if is_tracing and not self._ran:
-            kept = self.halt if is_same and self.was_left_alone else None
-            registers = self._registers() if kept is None else dict(kept.registers)
+        registers = self._registers() if is_tracing and not self._ran else {}
         begin = Anchor(registers, self._memory) if registers else None
         for anchor in (begin, self.halt):
             if anchor is not None and images is not None:

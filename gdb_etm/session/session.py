@@ -352,7 +352,7 @@ class DebugSession:
             is_tracing = self.connection.keeps_tracing()
             # It asks GDB for the registers, and may find that the connection is lost.
             images = self.images() if self.settings.get("anchor-memory") == "on" else None
-            self._anchors.on_resume(is_tracing, images, is_same=bool(self.recorded_pieces))
+            self._anchors.on_resume(is_tracing, images)
             if not is_tracing:
                 self._unseen = _TRACING_WAS_OFF
         self._leave()

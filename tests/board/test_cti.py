@@ -16,8 +16,8 @@ def two() -> Tuple[CtiDevice, CtiDevice, List[bool]]:
     """Return an interface, another, and a wire to the first."""
     wire, matrix = [False], TriggerMatrix()
     identity = identification(0x906, 0x14, devid=DEVID)
-    first = CtiDevice(0xE0045000, identity, {2: lambda: wire[0]}, matrix, has_lock=True)
-    second = CtiDevice(0xE0044000, identity, {}, matrix, has_lock=False)
+    first = CtiDevice(0xE0048000, identity, {2: lambda: wire[0]}, matrix, has_lock=True)
+    second = CtiDevice(0xE0046000, identity, {}, matrix, has_lock=False)
     first.write32(0xFB0, KEY)
     return first, second, wire
 

@@ -62,7 +62,7 @@ def test_a_breakpoint_in_the_dump_is_told_and_decoded() -> None:
 
 def test_what_the_program_changes_is_not_compared() -> None:
     """Nor data, nor what the snapshot does not hold."""
-    code, data = load_elf(PROGRAM)
+    code, data = load_elf(PROGRAM)[:2]
     assert code.address == 0 and data.address == 0x20000000
     ram = data._replace(data=bytes(len(data.data)))
     over_code = code._replace(data=bytes(len(code.data)))

@@ -62,6 +62,8 @@ def said(path: str, program: str, command: str = "fault") -> List[str]:
 
 def told(lines: List[str]) -> List[str]:
     """Take what happened, where, and the culprit out of a verdict."""
+    # Of a recursion the live history may show the beginning.
+    lines = [line.replace("itself at least ", "itself ") for line in lines]
     why = next((number for number, line in enumerate(lines) if line.startswith("why")), len(lines))
     return lines[:why] + [line for line in lines[why:] if line.startswith("==>")]
 

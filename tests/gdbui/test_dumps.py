@@ -17,7 +17,7 @@ from tests.firmware.build import compiler
 from tests.gdb_session import run_gdb
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no arm-none-eabi-gcc")
-CULPRIT = "==>    collect, crash.c:45: writes past the end of device.samples (32 bytes), over device.filter"
+CULPRIT = "==>    collect, crash.c:46: writes past the end of device.samples (32 bytes), over device.filter"
 
 
 @pytest.mark.parametrize("board", ["m33", "m0"])
@@ -75,7 +75,7 @@ def test_names_are_no_commands_to_a_terminal(tmp_path: Path, capsys: pytest.Capt
     program.write_bytes(content.replace(b"filtered\0", b"f\x1b[31m__\0").replace(b"crash.c\0", b"c\x1b[7m.c\0"))
     commands = ["etm load %s --elf %s" % (core, program), "etm history -1", "etm functions -2", "etm fault"]
     output = run_gdb([*commands, "etm backtrace", "etm load %s/\x1b[5m" % tmp_path])
-    assert "<f?[31m__+6>" in output and "c?[7m.c:50" in output and "/?[5m/snapshot.ini: no such file" in output
+    assert "<f?[31m__+6>" in output and "c?[7m.c:51" in output and "/?[5m/snapshot.ini: no such file" in output
     assert "\x1b" not in output
     for command in ("history", "functions", "fault", "coverage", "elements"):
         assert main([command, core, "--elf", str(program)]) == 0

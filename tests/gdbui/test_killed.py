@@ -177,7 +177,7 @@ def test_while_it_records(board: Board) -> None:
     process.communicate()
     assert wait_until(lambda: not board.users())
     assert board.runs
-    registers = ("0xe0044000", "0xe00440a0", "0xe0044134", "0xe0045000", "0xe0045028", "0xe0001028")
+    registers = ("0xe0046000", "0xe00460a0", "0xe0046134", "0xe0048000", "0xe0048028", "0xe0001028")
     looks = ["set mem inaccessible-by-default off", *("x/xw %s" % each for each in registers)]
     output = run_gdb(["file %s" % board.elf, board.where, *looks, "etm disconnect"])
     found = re.findall(r"^(0xe00[0-9a-f]{5}):\s(0x[0-9a-f]{8})$", output, re.MULTILINE)

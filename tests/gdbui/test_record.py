@@ -201,12 +201,12 @@ def test_the_dwt_is_left_as_it_was_found(tmp_path: Path) -> None:
 
 
 def test_a_full_buffer_halts_the_core_where_a_cti_leads_there(tmp_path: Path) -> None:
-    looks = ("set mem inaccessible-by-default off", "x/xw 0xe0044000", "x/xw 0xe00440a0", "x/xw 0xe0045028")
+    looks = ("set mem inaccessible-by-default off", "x/xw 0xe0046000", "x/xw 0xe00460a0", "x/xw 0xe0048028")
     output = recorded("m33", tmp_path, 60, "etm start", "etm info", "etm record", *looks, "etm info")
     told_before, told_after = re.findall(r"^What halts the core for \"etm record\": (.*)$", output, re.MULTILINE)
     assert told_before.startswith("the DWT's cycle counter, until ")
     assert told_after == (
-        "the full buffer: input 2 of CTI at 0xe0045000 on AHB-AP 0 leads to CTI at 0xe0044000 on AHB-AP 0"
+        "the full buffer: input 2 of CTI at 0xe0048000 on AHB-AP 0 leads to CTI at 0xe0046000 on AHB-AP 0"
     )
     assert re.findall(r"^0xe004[45]0[0-9a-f]{2}:\s(\w+)$", output, re.MULTILINE) == ["0x00000000"] * 3
     seen, pieces, lost = told(output)

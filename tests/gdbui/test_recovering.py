@@ -144,7 +144,8 @@ def test_over_halts_at_which_nothing_was_changed(board: str, tmp_path: Path) -> 
 def test_over_halts_at_which_something_was_changed(change: str, tmp_path: Path) -> None:
     commands = ["set etm drain lazy", "break swap", "etm start", "continue", change, "continue", "etm history"]
     found = told(tmp_path, "m33", *commands, program=elf("algorithms-O0"))
-    assert compare(found, truth(tmp_path, 3)) < 0.95
+    # Of what it was before not all is known any more.
+    assert compare(found, truth(tmp_path, 3)) < 1
 
 
 @pytest.mark.parametrize("board", ["m4 --data-trace", "m7"])

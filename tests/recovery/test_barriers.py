@@ -32,7 +32,8 @@ def test_what_was_passed_over_is_not_looked_at_again(monkeypatch: pytest.MonkeyP
     looks: List[int] = []
     may_hit = MayAlias._may_hit
     monkeypatch.setattr(MayAlias, "_may_hit", lambda *given: looks.append(given[1]) or may_hit(*given))
-    for number, pointer in enumerate(pointers, _COUNT):
+    # Addresses become known in the order of the accesses, and the last one is waited for first.
+    for number, pointer in reversed(list(enumerate(pointers, _COUNT))):
         assert may_alias.first_of_link(FIRST, 2 * _COUNT, RAM) == (number, False)
         ssa.learn(pointer, MASK, RAM + 4, Premise.GIVEN)
         may_alias.remove(number)

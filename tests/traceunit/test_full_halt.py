@@ -15,7 +15,7 @@ from tests.firmware.build import elf
 from tests.traceunit.live import Live, fixture_boards
 
 __all__ = ["fixture_boards"]
-CORE, BUFFERS = 0xE0044000, 0xE0045000
+CORE, BUFFERS = 0xE0046000, 0xE0048000
 CONTROL, INEN, OUTEN, TRIGOUT, GATE, LAR = 0x000, 0x020, 0x0A0, 0x134, 0x140, 0xFB0
 KEY = 0xC5ACCE55
 # CTICONTROL, CTIINEN and CTIOUTEN, CTIGATE.
