@@ -99,7 +99,8 @@ class FullHalt:
     @property
     def halts(self) -> bool:
         """Whether a full buffer is known to halt the core."""
-        return self.is_on and self.state is FullHaltState.PROVEN
+        # The trace may have started before the buffer was to tell.
+        return self.is_on and self.channel is not None and self.state is FullHaltState.PROVEN
 
     def full_after(self, size: int) -> int:
         """Give the bytes of trace after which the buffer tells.
@@ -197,6 +198,8 @@ class FullHalt:
             return False
         self.channel = free.bit_length() - 1
         for each in self._used():
+            # What put it back locked it, too.
+            each.attach()
             each.clear()
         self.route.interface.connect_input(self.route.number, self.channel)
         self._core.connect_output(_DEBUG_REQUEST, self.channel)

@@ -123,7 +123,7 @@ def test_trace_clock(chip: Chip) -> None:
         ["etm doctor", write(clock, 0x20), FIX, "continue", write(clock, 0), "etm doctor", write(clock, 0x20), FIX],
         "clock-gate",
     )
-    assert "0xe0041000, 0xe0042000, 0xe0043000: no answer; no trace unit found" in bad(off)["components"]
+    assert re.search(r"0xe0041000, 0xe0042000, 0xe0043000[^:]*: no answer; no trace unit found", bad(off)["components"])
     assert "DBGMCU_CR" in off
     assert_mended(fixed, "components")
     assert_traces(ran)
