@@ -113,9 +113,9 @@ def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
                 for line in gdb.stdout:
                     if line.startswith(b">>>"):
                         break
-                time.sleep(0.5)
+                time.sleep(1.5)
                 os.kill(gdb.pid, signal.SIGKILL)
-            time.sleep(1.0)
+            time.sleep(5.0)
         # OpenOCD is gone; a new one looks.
         output = run_openocd(config, "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
     assert "0xe0041004: 00000000" in output and "\nrunning\n" in output
