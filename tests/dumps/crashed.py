@@ -23,6 +23,8 @@ MTB_BOARDS = ("m0", "m23", "m33,mtb")
 # Of instructions, long after the program hangs.
 WATCHDOG = "watchdog:40000"
 _PATIENCE = 20.0
+# Times that a program is begun until its watchdog has come when it should.
+_TIMES = 10
 _NUMBERS = re.compile(r"#[0-9,]+|(?<=etm goto )[0-9]+")
 
 
@@ -48,11 +50,13 @@ def board_with(path: str, board: str, way: str, *faults: str) -> AnyBoard:
     return made
 
 
-def until(made: AnyBoard, path: str, name: str) -> None:
+def until(made: AnyBoard, path: str, name: str, seconds: float = _PATIENCE) -> None:
     """Wait until a variable of the program is not 0."""
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + seconds
     while not made.machine.read(symbol(path, name), 4):
-        assert time.monotonic() < end and not made.machine.core.locked_up
+        assert not made.machine.core.locked_up
+        if time.monotonic() > end:
+            raise TimeoutError(name)
         time.sleep(0.002)
 
 
@@ -76,12 +80,17 @@ def crash(level: str, board: str, way: str) -> Crashed:
 def reset_by_watchdog(level: str, board: str) -> Crashed:
     """Let a watchdog reset a program that hangs, and is traced."""
     path = elf(level, board)
-    made = board_with(path, board, "watchdog", WATCHDOG)
-    try:
-        until(made, path, "begun")
-        return left(made, path)
-    finally:
-        made.close()
+    # The watchdog may come before the program has heard what it is to do; then it is asked again.
+    for _ in range(_TIMES):
+        made = board_with(path, board, "watchdog", WATCHDOG)
+        try:
+            until(made, path, "begun", _PATIENCE / _TIMES)
+            return left(made, path)
+        except TimeoutError:
+            continue
+        finally:
+            made.close()
+    raise TimeoutError("%s: no reset" % path)
 
 
 def live(path: str, board: str, way: str) -> List[str]:
