@@ -179,10 +179,19 @@ def unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
             before = None
             continue
         if row.entered is Entered.EXCEPTION_RETURN and before is not None:
-            outer = before
-            while outer.up is not None and outer.up is not row.frame and not outer.up.is_exception:
-                outer = outer.up
+            outer = returning(before, row.frame)
             if outer.up is row.frame:
                 found.add(outer)
         before = row.frame
     return found
+
+
+def returning(frame: Frame, to: Frame) -> Frame:
+    """Give the outermost frame of what returns from an exception.
+
+    :param frame: The frame whose last instruction returned.
+    :param to: The frame that goes on, which is above that one where the exception's entry was not seen.
+    """
+    while frame.up is not None and frame.up is not to and not frame.up.is_exception:
+        frame = frame.up
+    return frame

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Counter as CounterOf
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set
 
+from gdb_etm.analysis.activity import returning
 from gdb_etm.analysis.profile import UNKNOWN
 from gdb_etm.history.call_index import CallIndex
 from gdb_etm.history.entries import Entered, FrameEntry
@@ -122,9 +123,7 @@ def window_sums(index: CallIndex, first: int, last: int, instructions: int) -> W
 
 def _mark(sums: WindowSums, unseen: Set[Frame], before: Frame, row: FrameEntry) -> None:
     # A handler whose entry was not seen, when it returns.
-    outer = before
-    while outer.up is not None and outer.up is not row.frame and not outer.up.is_exception:
-        outer = outer.up
+    outer = returning(before, row.frame)
     if outer.up is row.frame:
         unseen.add(outer)
     if outer.up is None or outer.up is row.frame:

@@ -105,7 +105,7 @@ class PieceRecorder:
         trace.lent = halt.registers if isinstance(halt, CycleHalt) else None
         self._pace = self._new_pace(trace.sink.size)
         connection = session.connected()
-        connection.measure, session.recorded_pieces = self._measured, 0
+        connection.measure, session.is_recording = self._measured, True
         try:
             if self._full is not None:
                 self._full.begin()
@@ -117,7 +117,7 @@ class PieceRecorder:
         except KeyboardInterrupt:
             end = _INTERRUPTED
         finally:
-            connection.measure, session.recorded_pieces = lambda: "", None
+            connection.measure, session.is_recording = lambda: "", False
             if halt is not None:
                 halt.release()
             if self._full is not None:
@@ -232,7 +232,6 @@ class PieceRecorder:
             seen = 0
         self._last_seen, self._last_milliseconds = seen, round(1000 * (time.monotonic() - self._resumed))
         self._pieces += 1
-        self._session.recorded_pieces = self._pieces
         self._wrapped += is_wrapped
         self._instructions += seen
         self._size += size

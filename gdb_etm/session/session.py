@@ -42,8 +42,8 @@ class DebugSession:
     :param meter: Watches what takes long.
     """
 
-    # The pieces so far of a recording, which is summarised as a whole; None: none goes on.
-    recorded_pieces: Optional[int] = None
+    # Whether halts are pieces of a recording, which is summarised as a whole.
+    is_recording = False
 
     def __init__(self, debugger: Debugger, meter: Optional[Meter] = None) -> None:
         self.debugger = debugger
@@ -335,7 +335,7 @@ class DebugSession:
             yield from hint_lines(self._anchors.halt, self.settings)
             return
         record = self.drain()
-        yield from halt_lines(record, self.decode, self.debugger, self.recorded_pieces is not None)
+        yield from halt_lines(record, self.decode, self.debugger, self.is_recording)
         yield from hint_lines(self._anchors.halt, self.settings)
         if due is not None:
             due()

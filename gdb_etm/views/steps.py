@@ -53,20 +53,17 @@ def _inside(areas: Sequence[Area], place: MemoryPlace) -> str:
 def _in_frame(place: MemoryPlace, areas: Sequence[Area], scene: Scene) -> str:
     # A variable that is not on the stack is in no frame.
     number = min(place.number, len(scene.history))
-    pointer = scene.register(number, "sp")
-    if number < 1 or pointer is None or areas and not areas[0].start <= pointer < areas[0].end:
+    pointer = scene.register(number, "sp") if number else None
+    if pointer is None or areas and not areas[0].start <= pointer < areas[0].end:
         return ""
+    slot = scene.saved_at(number, place.address, place.size)
+    if slot is not None and slot.activation.function is not None:
+        what = "return address" if slot.register == _LR else "saved r%d" % slot.register
+        return "%s of %s" % (what, slot.activation.function.name)
     for activation, at, cfa in scene.frames_at(number):
-        function = activation.function
-        if function is None or place.address >= cfa:
-            continue
-        found = scene.names.in_frame(scene.index.address(at), cfa, place.address)
-        if found:
-            return "%s::%s" % (function.name, _inside(found, place))
-        slot = scene.saved_at(number, place.address, place.size)
-        if slot is None or slot.activation is not activation:
-            return ""
-        return ("return address of %s" if slot.register == _LR else "saved r%d of %%s" % slot.register) % function.name
+        if place.address < cfa and activation.function is not None:
+            found = scene.names.in_frame(scene.index.address(at), cfa, place.address)
+            return "%s::%s" % (activation.function.name, _inside(found, place)) if found else ""
     return ""
 
 
