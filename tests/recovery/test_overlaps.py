@@ -178,6 +178,7 @@ def test_the_truth_survives() -> None:
             assert (true - low) & MASK <= span, seed
 
 
+@pytest.mark.pure
 def test_what_was_too_much_before_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # More stores than are weighed: each time it is as if all of them were looked at.
     weigh = Weighing.weigh

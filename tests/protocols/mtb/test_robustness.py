@@ -30,7 +30,15 @@ _WORDS = st.one_of(
     st.integers(0xF0, 0x1D0), st.integers(0xFFFFFF00, 0xFFFFFFFF), st.integers(0, 0xFFFFFFFF), st.just(0xEFFFFFFE)
 )
 _PLACES = st.one_of(st.none(), st.integers(0x100, 0x190).map(lambda at: at & ~1))
-_ENDS = st.builds(BufferEnds, st.booleans(), _PLACES, st.one_of(st.none(), st.booleans()), _PLACES, st.integers(0, 48))
+_ENDS = st.builds(
+    BufferEnds,
+    is_first=st.booleans(),
+    begin=_PLACES,
+    stopped=st.one_of(st.none(), st.booleans()),
+    was_reset=st.booleans(),
+    halted_at=_PLACES,
+    exception=st.one_of(st.none(), st.integers(0, 48)),
+)
 
 
 def check(data: bytes, ends: BufferEnds) -> None:
