@@ -39,8 +39,15 @@ def read_registers() -> Dict[str, int]:
     found = _read(frame, _REGISTERS)
     # Each of these may cost a transfer.
     if found.get("control", _FPCA) & _FPCA:
-        found.update(_read(frame, _FLOATS))
+        floats = _read(frame, _FLOATS)
+        found.update(floats if _are_read(floats) else {})
     return found
+
+
+def _are_read(floats: Dict[str, int]) -> bool:
+    # OpenOCD takes no note that each read of a unit that is off fails, and gives the same for all of its registers.
+    pairs = {(floats["s%d" % number], floats["s%d" % (number + 1)]) for number in range(0, 32, 2)} if floats else set()
+    return len(pairs) != 1 or pairs == {(0, 0)}
 
 
 def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:

@@ -48,6 +48,8 @@ class TargetConnection:
         self.discovery = Discovery((), ())
         # Whether the debugger reaches the processor by this connection; if not, it may run unseen.
         self.has_core = core is not None
+        # Whether its halts are the debugger's: by this connection, or by a server of its own that has it.
+        self.sees_halts = self.has_core
         # Whether there is a process beside GDB, rather than GDB's own connection.
         self.has_process = client is not None
         # The first line of the greeting.
@@ -391,10 +393,7 @@ class TargetConnection:
         To be called after each write; the process beside GDB keeps them.
         """
         if self._client is not None:
-            steps = []
             found = [] if self.trace is None else self.trace.restoration()
-            for step in found + ([] if self._vendor is None else self._vendor.restoration()):
-                ap = getattr(step.port, "ap", None)
-                if ap is not None:
-                    steps.append((int(ap), *step[1:]))
-            self._client.at_end(steps)
+            found += [] if self._vendor is None else self._vendor.restoration()
+            ports = [getattr(step.port, "ap", None) for step in found]
+            self._client.at_end([(int(ap), *step[1:]) for ap, step in zip(ports, found) if ap is not None])

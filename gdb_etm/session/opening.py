@@ -98,14 +98,16 @@ def over_debugger(debugger: Debugger, reverse: bool = False) -> TargetConnection
 
 
 def over_monitor(debugger: Debugger) -> TargetConnection:
-    """Use monitor commands of the debugger's OpenOCD, and leave its core alone.
+    """Use monitor commands of the debugger's OpenOCD, which has the core.
 
     :returns: The connection; trace unit and buffer are still to be found.
     :raises ConnectError: The debugger's server is no OpenOCD.
     """
     spaces = spaces_of(debugger)
     title = "OpenOCD's access ports only: %s" % ", ".join(space.port.name for space in spaces)
-    return TargetConnection("OpenOCD", title, None, spaces, None)
+    connection = TargetConnection("OpenOCD", title, None, spaces, None)
+    connection.sees_halts = True
+    return connection
 
 
 def _over_relay(debugger: Debugger, address: Tuple[str, int], name: str) -> TargetConnection:

@@ -293,7 +293,7 @@ def _checked(session: DebugSession) -> TraceSession:
     # The trace hardware, when it traces, and the core is halted with an empty buffer.
     connection = session.connected()
     trace = connection.session()
-    if not connection.has_core:
+    if not connection.sees_halts:
         raise CommandError("the core is not reached by this connection, which cannot halt it")
     if not connection.is_tracing:
         raise CommandError('tracing is off. Try "etm start" first')

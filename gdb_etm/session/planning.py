@@ -123,7 +123,7 @@ def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
     connection = session.connection
     if connection is None or not connection.is_tracing:
         return '; from the next "etm start" on'
-    if not connection.has_core:
+    if not connection.sees_halts:
         return '; from the next "etm start" on: the core may be running'
     request = session.request
 

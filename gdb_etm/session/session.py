@@ -197,10 +197,10 @@ class DebugSession:
         anchors = self._anchors
         record = self.add(with_ends(capture, begin, anchors.halt), origin, is_live=True)
         record.anchored = Anchored(
-            begin, anchors.halt, leaves_nothing_out(connection.trace), connection.has_core and anchors.is_untouched
+            begin, anchors.halt, leaves_nothing_out(connection.trace), connection.sees_halts and anchors.is_untouched
         )
-        unseen, self._unseen = self._unseen, "" if connection.has_core else _TRACING_WAS_OFF
-        self.join(record, unseen, connection.has_core and anchors.was_left_alone)
+        unseen, self._unseen = self._unseen, "" if connection.sees_halts else _TRACING_WAS_OFF
+        self.join(record, unseen, connection.sees_halts and anchors.was_left_alone)
         anchors.emptied()
         if not self.debugger.is_running():
             handed = (
@@ -218,7 +218,7 @@ class DebugSession:
     def stop(self) -> Optional[CaptureRecord]:
         """Trace no more; what was traced since the last capture becomes one."""
         connection = self.connected()
-        if connection.has_core and not self._undrained and not self.debugger.is_running():
+        if connection.sees_halts and not self._undrained and not self.debugger.is_running():
             connection.halt_trace()
             return None
         is_running = self.debugger.is_running()
@@ -348,7 +348,7 @@ class DebugSession:
     def on_resume(self) -> None:
         """Note the core's state: it is about to run."""
         self.background.stop()
-        if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
+        if self.connection is not None and self.connection.sees_halts and not self.connection.in_the_past:
             is_tracing = self.connection.keeps_tracing()
             # It asks GDB for the registers, and may find that the connection is lost.
             images = self.images() if self.settings.get("anchor-memory") == "on" else None

@@ -16,6 +16,7 @@ from typing import Iterator, List, Sequence
 import pytest
 
 from tests.access.processes import write_forever
+from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.gdb_session import ROOT, SCRIPT, demo_script, gdb_program, run_gdb
 from tests.openocd import OpenOcd, board_with_pins, connect_commands, openocd, run_openocd
 
@@ -90,6 +91,26 @@ def test_without_reverse_execution_gdb_stays_at_the_server(server: OpenOcd) -> N
     assert "Target remote does not support this command." in output or "does not support" in output
     assert "<HardFault (exception 3), return address 0x00163332>" in output
     assert "(extended-remote localhost:%d)" % server.port in output
+
+
+def test_each_halt_of_a_cortex_a9_gives_its_trace(tmp_path: Path) -> None:
+    """OpenOCD has the core, and reaches the trace unit on the debug bus; the board's truth says what ran."""
+    program, truth = elf_a9("sort-a32"), tmp_path / "truth"
+    with board_with_pins(tmp_path, "a9", "--elf", str(program), "-O", "board.truth=%s" % truth) as config:
+        with openocd(config) as server:
+            # The board has run meanwhile: this core cannot be halted in its reset.
+            commands = [*connect_commands(server, program), "set $pc = 0", "set $cpsr = 0x1d3"]
+            commands += ["etm connect target --dap-only", "etm start", "hbreak run", "continue", "stepi"]
+            commands += ["etm why 100 sp", "etm record --instructions 3000", "echo >>>\\n", "etm history 1,99999"]
+            output = run(commands)
+    assert "etm: 1 instruction in run, 0 calls, 0 exceptions" in output
+    assert "sp = 0x20080000 before instruction 100, <Reset_Handler+88>" in output
+    assert "in 1 piece" in output and "nothing that ran is missing" in output, output
+    history = output.partition(">>>")[2]
+    assert "gap" not in history
+    listed = re.findall(r"^\d+ +(0x[0-9a-f]{8}) ", history, re.M)
+    ran = [line[:10] for line in truth.read_text().splitlines() if re.match("0x[0-9a-f]{8}", line)]
+    assert len(listed) > 3000 and ran[-len(listed) :] == listed
 
 
 def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
