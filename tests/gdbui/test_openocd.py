@@ -94,7 +94,10 @@ def test_without_reverse_execution_gdb_stays_at_the_server(server: OpenOcd) -> N
 
 
 def test_each_halt_of_a_cortex_a9_gives_its_trace(tmp_path: Path) -> None:
-    """OpenOCD has the core, and reaches the trace unit on the debug bus; the board's truth says what ran."""
+    """OpenOCD has the core, and reaches its trace unit.
+
+    Evidence: the board's truth.
+    """
     program, truth = elf_a9("sort-a32"), tmp_path / "truth"
     with board_with_pins(tmp_path, "a9", "--elf", str(program), "-O", "board.truth=%s" % truth) as config:
         with openocd(config) as server:
