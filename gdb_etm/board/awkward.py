@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Callable, Optional, Union
 
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE
 from gdb_etm.board.clock import InstructionClock
+from gdb_etm.board.cortex_a_machine import CortexAMachine
 from gdb_etm.board.dap import BusMemory, WaitResponse
 from gdb_etm.board.domain import Clocked
 from gdb_etm.board.machine import Machine
@@ -88,7 +89,7 @@ class UnfedWatchdog:
         self._reset()
 
 
-def add_watchdog(machine: Machine, after: int) -> None:
+def add_watchdog(machine: Union[Machine, CortexAMachine], after: int) -> None:
     """Put such a watchdog on a machine; of 0 instructions none."""
     if after:
         watchdog = UnfedWatchdog(machine.clock, after, machine.core.want_reset)

@@ -27,10 +27,15 @@ _A = 1 << 8
 # What an exception clears: IT state, J, E, T and the mode.
 _CLEARED = 0x0700FE00 | CPSR_T | _MODE
 _SCTLR, _VBAR, _MVBAR, _CONTEXTIDR = (1, 0, 0, 0), (12, 0, 0, 0), (12, 0, 0, 1), (13, 0, 0, 1)
+_DFSR, _IFSR, _DFAR, _IFAR = (5, 0, 0, 0), (5, 0, 0, 1), (6, 0, 0, 0), (6, 0, 0, 2)
+# Fault status (table B3-23): a debug event, an alignment fault, a synchronous external abort; DFSR.WnR.
+_DEBUG_EVENT, _ALIGNMENT, _EXTERNAL, _WRITE = 0x002, 0x001, 0x008, 1 << 11
 # SCTLR.V and SCTLR.TE.
 _HIGH_VECTORS = 1 << 13
 _THUMB_EXCEPTIONS = 1 << 30
 _HIGH_BASE = 0xFFFF0000
+# The number by which a trace unit knows a reset (IHI 0035B, 4.5.4).
+_TRACED_RESET = 8
 # A fault takes the simulation as long as so many instructions: the debugger may have to wait for a slice of them.
 _FAULT_COST = 100
 
@@ -114,6 +119,7 @@ class CortexACore:
         # Of the instruction that a watchpoint halted it after, as a PC that it reads (DBGWFAR).
         self.watched_at = 0
         self.on_reset: Sequence[Callable[[], None]] = ()
+        self._reset_wanted = False
 
     @property
     def non_secure(self) -> bool:
@@ -134,6 +140,10 @@ class CortexACore:
         self.engine.write_system(SCR, True, 0)
         self.engine.write(arm_const.UC_ARM_REG_CPSR, _SUPERVISOR | _A | _I | _F)
         self.engine.pc = 0
+
+    def want_reset(self) -> None:
+        """Reset after the next instruction."""
+        self._reset_wanted = True
 
     def halt(self, entry: DebugEntry = DebugEntry.REQUEST) -> None:
         """Enter Debug state."""
@@ -160,6 +170,11 @@ class CortexACore:
         done = 0
         while done < limit and not (self.held or self.halted or self.locked_up):
             self._clock.fire()
+            if self._reset_wanted:
+                self._reset_wanted = False
+                reached = self.engine.pc
+                self.reset()
+                self._listener.exception(_TRACED_RESET, reached, self.engine.pc)
             if self._interrupted() and not self.interrupts_disabled:
                 self.sleeping = False
                 if not self.engine.cpsr & _I and not self.engine.in_it_block:
@@ -203,9 +218,23 @@ class CortexACore:
             if self.halting_debug:
                 self.halt(DebugEntry.BKPT)
             else:
+                self.engine.write_system(_IFSR, not self.non_secure, _DEBUG_EVENT)
                 self._enter(PREFETCH_ABORT)
         elif run.stop in _BY_STOP:
+            self._tell(run)
             self._enter(_BY_STOP[run.stop])
+
+    def _tell(self, run: RunResult) -> None:
+        """Write the fault status and address registers (B3.13)."""
+        if _BY_STOP[run.stop] is DATA_ABORT:
+            status = _ALIGNMENT if run.stop is RunEnd.UNALIGNED else _EXTERNAL
+            written = (_DFSR, status | _WRITE * (run.stop is RunEnd.WRITE)), (_DFAR, run.address)
+        elif _BY_STOP[run.stop] is PREFETCH_ABORT:
+            written = (_IFSR, _EXTERNAL), (_IFAR, self.engine.pc & ~1)
+        else:
+            return
+        for register, value in written:
+            self.engine.write_system(register, not self.non_secure, value)
 
     def _enter(self, kind: ExceptionEntry) -> None:
         """Take an exception (B1.8.3)."""

@@ -54,6 +54,8 @@ class CortexAEngine(Emulator):
         self._blocks: List[CortexABlock] = []
         self._breakpoints = self._exits = _NO_BREAKPOINTS
         self._debug_stubs: Dict[int, int] = {}
+        # Whether it runs instructions of the program.
+        self.running = False
         self.watch = AccessNotes(self._uc)
         self._uc.ctl_exits_enabled(True)
         self._uc.ctl_set_exits(sorted(_STUB_EXITS))
@@ -183,7 +185,11 @@ class CortexAEngine(Emulator):
         It counts instructions if `count` is not 0.
         """
         self._begin(count)
-        error = self._start(self.pc, 0xFFFFFFFF, count)
+        self.running = True
+        try:
+            error = self._start(self.pc, 0xFFFFFFFF, count)
+        finally:
+            self.running = False
         executed = self._path.walk(self._blocks, None if self._held else self.pc)
         self.registers.complete([address & ~1 for address in executed] if self.registers.wanted else ())
         return self._outcome(executed, error)

@@ -49,6 +49,7 @@ class CortexAMachine(System[CortexACore, CortexAListener]):
         self._truth.executed([address & ~1 for address in addresses], NO_ACCESSES, states=states)
         if self.trace is not None:
             self.trace.executed(addresses)
+        self._catch_up()
 
     def exception(self, number: int, reached: int, vector: int) -> None:
         """Pass on an exception entry."""

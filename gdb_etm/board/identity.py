@@ -91,6 +91,7 @@ class ComponentDevice(ABC):
     def __init__(self, base: int, fixed: Mapping[int, int], has_lock: bool = True) -> None:
         self.base = base
         self._fixed = fixed
+        self.has_lock = has_lock
         self._lock = SoftwareLock(has_lock)
         # Takes a write by the core itself, which comes after what the core has not told yet; tells whether it does.
         self.postpones: Callable[[Callable[[], None]], bool] = lambda write: False

@@ -34,8 +34,6 @@ class Machine(System[CortexMCore, CortexMListener]):
     def __init__(self, options: BoardOptions) -> None:
         super().__init__(options)
         self._traces_data = False
-        # Writes of the core to trace components, which wait until they have heard what ran before.
-        self._due: List[Callable[[], None]] = []
         self.core = CortexMCore(chip_of(options.board).base.core, self.bus, self.clock, self)
         self._add_devices()
         self.watch_accesses(False)
@@ -84,15 +82,7 @@ class Machine(System[CortexMCore, CortexMListener]):
         self._truth.executed(addresses, accesses, failed, self.core.engine.registers.take())
         if self.trace is not None:
             self.trace.executed(addresses, accesses, failed)
-        due, self._due = self._due, []
-        for write in due:
-            write()
-
-    def postpones(self, write: Callable[[], None]) -> bool:
-        """Take a component's write, after what the core has not told yet."""
-        if self.core.engine.running:
-            self._due.append(write)
-        return self.core.engine.running
+        self._catch_up()
 
     def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
         """Pass on an exception entry."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, ContextManager, Generic, Optional, Protocol, TypeVar
+from typing import Any, Callable, ContextManager, Generic, List, Optional, Protocol, TypeVar
 
 from gdb_etm.board.bus import Bus, BusDevice
 from gdb_etm.board.clock import InstructionClock
@@ -25,6 +25,10 @@ _PATIENCE = 0.1
 
 class AnyEngine(Protocol):
     """What runs a core's instructions."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs instructions of the program."""
 
     @property
     def registers(self) -> RegisterWatch:
@@ -82,6 +86,8 @@ class System(Generic[C, L]):
         self.bus = Bus()
         self.failure: Optional[WrongPath] = None
         self._truth = Truth(options.truth, options.truth_data, self.registers)
+        # Writes of the core to trace components, which wait until they have heard what ran before.
+        self._due: List[Callable[[], None]] = []
         self._lock = threading.RLock()
         self._waiting = 0
         self._turns = 0
@@ -137,6 +143,18 @@ class System(Generic[C, L]):
     def turn(self) -> ContextManager[None]:
         """Return a context in which the core waits for the debugger."""
         return _Turn(self)
+
+    def postpones(self, write: Callable[[], None]) -> bool:
+        """Take a component's write, after what the core has not told yet."""
+        if self.core.engine.running:
+            self._due.append(write)
+        return self.core.engine.running
+
+    def _catch_up(self) -> None:
+        """Do the writes that were postponed."""
+        due, self._due = self._due, []
+        for write in due:
+            write()
 
     def wake(self) -> None:
         """Let the core's thread look whether there is something to do."""

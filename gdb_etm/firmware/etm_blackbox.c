@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  *
- * Registers are those of the ETMv4 (IHI 0064), the ETMv3 (IHI 0014), the MTB (DDI 0486), the ETB (DDI 0314) and the
- * TMC (DDI 0461); which component is which, CoreSight (IHI 0029) says.
+ * Registers are those of the ETMv4 (IHI 0064), the ETMv3 (IHI 0014), the PTM (IHI 0035), the MTB (DDI 0486), the ETB
+ * (DDI 0314) and the TMC (DDI 0461); which component is which, CoreSight (IHI 0029) says.
  */
 
 #include "etm_blackbox.h"
@@ -24,7 +24,13 @@
 #define SCS 0xe000e000u
 
 /* The processor's own ROM table; that of a Cortex-M7 lists the usual one. */
-#ifdef __ARM_ARCH_7EM__
+#ifdef ETM_BLACKBOX_ROM
+#define ROM_TABLE ETM_BLACKBOX_ROM
+#elif ETM_BLACKBOX_A
+#ifndef ETM_BLACKBOX_UNIT
+#error "where is the ROM table?  -DETM_BLACKBOX_ROM=ADDRESS, or the addresses of the components"
+#endif
+#elif defined __ARM_ARCH_7EM__
 #define ROM_TABLE (REG(SCS + 0xd00) << 16 >> 20 == 0xc27 ? 0xe00fe000u : 0xe00ff000u)
 #else
 #define ROM_TABLE 0xe00ff000u
@@ -53,8 +59,11 @@ enum { PATIENCE = 1 << 13 };
 
 KEPT struct etm_blackbox etm_blackbox;
 KEPT __attribute__((aligned(ETM_BLACKBOX_BYTES))) uint32_t etm_blackbox_trace[ETM_BLACKBOX_BYTES / 4];
-/* The stack of a crash may be what is broken. */
-KEPT uint64_t etm_blackbox_stack[24];
+/* The stack of a crash may be what is broken.  In bytes. */
+#define STACK 192
+#define TEXT_OF(number) #number
+#define AS_TEXT(number) TEXT_OF(number)
+KEPT uint64_t etm_blackbox_stack[STACK / 8];
 
 /* What etm_blackbox_fault writes to stop the unit, where and what; and where it keeps the registers: while it does not
    trace, where they do no harm to what is kept. */
@@ -65,25 +74,45 @@ struct {
     void *core;
 } etm_blackbox_stop = {&etm_blackbox_stop.value, 0, NOWHERE};
 
+#if ETM_BLACKBOX_A
+enum { SYSTEM_WORDS = 5 };
+#else
 /* ICTR; CPUID to VTOR; SHCSR to BFAR; SFSR and SFAR. */
 static const struct step of_system[] = {
     {KEEP | 0x004, 1}, {KEEP | 0xd00, 3}, {KEEP | 0xd24, 6}, {KEEP | 0xde4, 2}, {END, 0},
 };
 enum { SYSTEM_WORDS = 12 };
+#endif
 /* Where a script writes that keeps nothing. */
 #define NOTHING (etm_blackbox.words + ETM_BLACKBOX_WORDS - 1)
 
 /* Of each unit: stop; keep what says how to read its trace; start. */
+#if !ETM_BLACKBOX_A
 static const struct step of_mtb[] = {
     {0x004, 0}, {END, 0},
     {KEEP | 0x000, 4}, {END, 0},
     {0x008, 0}, {END, 0},
 };
+#endif
 
 #if HAS_ETM
 /* Open the OS Lock, and ask for power. */
 static const struct step of_power[] = {{0x300, 0}, {0x310, 8}, {END, 0}};
 
+#if ETM_BLACKBOX_A
+/* ETMCR.ReturnStack, while it traces. */
+#define RETURN_STACK 0x2000u
+
+/* Neither triggers nor timestamps; always, and at all addresses; a sync every 512 bytes. */
+static const struct step of_ptm[] = {
+    {0x000, 0x400}, {WAIT | 0x010, 2}, {END, 0},
+    {KEEP | 0x000, 2}, {KEEP | 0x1e4, 2}, {KEEP | 0x200, 1}, {END, 0},
+    {0x200, ETM_BLACKBOX_ID}, {0x008, 0x406f}, {0x1f8, 0x406f}, {0x020, 0x6f}, {HIGH | 0x024, 0x100}, {0x1f0, 0},
+    {0x1e0, 0x200}, {HIGH | 0x000, RETURN_STACK}, {END, 0},
+};
+
+#define SCRIPT of_ptm
+#else
 /* No events, filters, stalls or cycles; a sync every 512 bytes; all that runs. */
 static const struct step of_etmv4[] = {
     {0x004, 0}, {WAIT | 0x00c, 1}, {END, 0},
@@ -102,6 +131,7 @@ static const struct step of_etmv3[] = {
 
 static const struct step *const of_units[] = {of_mtb, of_etmv4, of_etmv3};
 #define SCRIPT of_units[etm_blackbox.kind]
+#endif
 
 static const struct step of_sink[] = {
     {0x020, 0}, {WAIT | 0x300, 2}, {0x028, 0}, {0x014, 0}, {0x018, 0}, {0x01c, 0}, {0x308, 9}, {0x304, 3}, {0x020, 1},
@@ -181,13 +211,43 @@ static void drain(uint32_t sink)
 }
 #endif
 
+#if ETM_BLACKBOX_A
+#define CP15(number, crn, crm, opc2) \
+    do { \
+        word[number].address = crn << 16 | crm << 8 | opc2 << 4 | 1; \
+        __asm volatile("mrc p15, 0, %0, c" #crn ", c" #crm ", " #opc2 : "=r"(word[number].value)); \
+    } while (0)
+
+/* MIDR, DFSR, IFSR, DFAR, IFAR. */
+static void keep_system(struct etm_blackbox_word *word)
+{
+    CP15(0, 0, 0, 0);
+    CP15(1, 5, 0, 0);
+    CP15(2, 5, 0, 1);
+    CP15(3, 6, 0, 0);
+    CP15(4, 6, 0, 2);
+}
+
+/* Write what the core's caches hold of it to memory (DCCMVAC), in steps of the smallest line; a reset drops them. */
+static void clean(const void *from, uint32_t bytes)
+{
+    const char *at = from;
+
+    for (const char *end = at + bytes; at < end; at += 16)
+        __asm volatile("mcr p15, 0, %0, c7, c10, 1" :: "r"(at) : "memory");
+    __asm volatile("mcr p15, 0, %0, c7, c10, 1\n\tmcr p15, 0, %1, c7, c10, 4" :: "r"(at - 1), "r"(0) : "memory");
+}
+#else
+#define keep_system(to) run(SCS, of_system, to)
+#endif
+
 /* Complete the record of a unit that has stopped. */
 static void complete(uint32_t cause)
 {
     uint32_t unit = etm_blackbox.unit;
     struct etm_blackbox_word *word = etm_blackbox.words + SYSTEM_WORDS;
 
-    run(SCS, of_system, etm_blackbox.words);
+    keep_system(etm_blackbox.words);
     run(unit, run(unit, SCRIPT, word), word);
     etm_blackbox.bytes = sizeof etm_blackbox_trace;
 #if HAS_ETM
@@ -203,6 +263,10 @@ static void complete(uint32_t cause)
     etm_blackbox.checksum = checksum();
     etm_blackbox.magic = ETM_BLACKBOX_HOLDS;
     etm_blackbox_stop.core = NOWHERE;
+#if ETM_BLACKBOX_A
+    clean(&etm_blackbox, sizeof etm_blackbox);
+    clean(etm_blackbox_trace, sizeof etm_blackbox_trace);
+#endif
 }
 
 __attribute__((weak)) void etm_blackbox_done(void)
@@ -213,7 +277,9 @@ __attribute__((weak)) void etm_blackbox_done(void)
 __attribute__((used, noreturn)) void etm_blackbox_keep(void)
 {
     if (etm_blackbox.magic == ETM_BLACKBOX_TRACES) {
+#if !ETM_BLACKBOX_A
         etm_blackbox.core.pc = (uint32_t)(uintptr_t)etm_blackbox_fault & ~1u;
+#endif
         complete(ETM_BLACKBOX_FAULT);
     }
     etm_blackbox_done();
@@ -222,6 +288,76 @@ __attribute__((used, noreturn)) void etm_blackbox_keep(void)
 }
 
 /* Keep the registers and stop the unit, without a branch: that would be in the trace. */
+#if ETM_BLACKBOX_A
+__asm(
+    ".pushsection .text.etm_blackbox_fault, \"ax\", %progbits\n"
+    ".syntax unified\n"
+    ".arm\n"
+    ".p2align 2\n"
+    /* Of a call R12 is free. */
+    ".global etm_blackbox_fault\n"
+    ".type etm_blackbox_fault, %function\n"
+    "etm_blackbox_fault:\n\t"
+    "ldr    r12, 1f\n\t"
+    "ldr    r12, [r12, #8]\n\t"
+    "stmia  r12, {r0-r12}\n\t"
+    "ldr    r2, 1f\n\t"
+    "ldmia  r2, {r4, r5}\n\t"
+    "str    r5, [r4]\n\t"
+    "mov    r3, sp\n\t"
+    "mov    r4, lr\n\t"
+    "mrs    r5, cpsr\n\t"
+    "mov    r6, #0\n\t"
+    "adr    r7, etm_blackbox_fault\n\t"
+    "mov    r8, sp\n\t"
+    "mov    r9, lr\n\t"
+    "b      2f\n"
+    /* Of an exception SP is, which each mode has of its own. */
+    ".global etm_blackbox_abort\n"
+    ".type etm_blackbox_abort, %function\n"
+    "etm_blackbox_abort:\n\t"
+    "ldr    sp, 1f\n\t"
+    "ldr    sp, [sp, #8]\n\t"
+    "stmia  sp, {r0-r12}\n\t"
+    "ldr    r2, 1f\n\t"
+    "ldmia  r2, {r4, r5}\n\t"
+    "str    r5, [r4]\n\t"
+    "mov    r12, sp\n\t"
+    "mov    r3, #0\n\t"
+    "mov    r4, lr\n\t"
+    "mrs    r5, cpsr\n\t"
+    "mrs    r6, spsr\n\t"
+    "adr    r7, etm_blackbox_abort\n\t"
+    /* User mode's registers are System mode's. */
+    "and    r0, r6, #0x1f\n\t"
+    "tst    r0, #0xf\n\t"
+    "orreq  r0, r0, #0xf\n\t"
+    "orr    r0, r0, #0xc0\n\t"
+    "orr    r1, r5, #0xc0\n\t"
+    "msr    cpsr_c, r0\n\t"
+    "mov    r8, sp\n\t"
+    "mov    r9, lr\n\t"
+    "msr    cpsr_c, r1\n"
+    "2:\n\t"
+    "cpsid  if\n\t"
+    "add    r12, r12, #52\n\t"
+    "stmia  r12, {r3-r9}\n\t"
+    "ldr    sp, 3f\n\t"
+    "bl     etm_blackbox_keep\n"
+    "1:     .word etm_blackbox_stop\n"
+    "3:     .word etm_blackbox_stack + " AS_TEXT(STACK) "\n"
+#ifdef ETM_BLACKBOX_HANDLERS
+    ".global Undef_Handler, PAbt_Handler, DAbt_Handler\n"
+    ".set    Undef_Handler, etm_blackbox_abort\n"
+    ".set    PAbt_Handler, etm_blackbox_abort\n"
+    ".set    DAbt_Handler, etm_blackbox_abort\n"
+#endif
+    ".popsection\n"
+#ifdef __thumb__
+    ".thumb\n"
+#endif
+);
+#else
 __attribute__((naked)) void etm_blackbox_fault(void)
 {
     __asm volatile(
@@ -259,11 +395,11 @@ __attribute__((naked)) void etm_blackbox_fault(void)
         "bl     etm_blackbox_keep\n\t"
         ".align 2\n"
         "1:     .word etm_blackbox_stop\n"
-        "2:     .word etm_blackbox_stack + %c0\n"
-        :: "i"(sizeof etm_blackbox_stack));
+        "2:     .word etm_blackbox_stack + " AS_TEXT(STACK) "\n");
 }
+#endif
 
-#ifdef ETM_BLACKBOX_HANDLERS
+#if defined ETM_BLACKBOX_HANDLERS && !ETM_BLACKBOX_A
 #define IS_FAULT __attribute__((alias("etm_blackbox_fault")))
 IS_FAULT void HardFault_Handler(void);
 IS_FAULT void MemManage_Handler(void);
@@ -281,6 +417,20 @@ static void open_funnel(uint32_t base)
 #endif
 
 #if !defined ETM_BLACKBOX_MTB && !defined ETM_BLACKBOX_UNIT
+/* Of several cores in a cluster the tables list the units in their order, which is counted in the meantime here. */
+#if ETM_BLACKBOX_A
+static uint32_t affinity(void)
+{
+    uint32_t found;
+
+    __asm("mrc p15, 0, %0, c0, c0, 5" : "=r"(found));
+    return found & 3;
+}
+#define IS_OWN etm_blackbox.capacity++ == affinity()
+#else
+#define IS_OWN 1
+#endif
+
 /* Find what the ROM tables list; the MTB's address comes back. */
 static uint32_t search(uint32_t table, uint32_t mtb)
 {
@@ -297,7 +447,7 @@ static uint32_t search(uint32_t table, uint32_t mtb)
 #if HAS_ETM
         if (type == 0x12)
             open_funnel(base);
-        if (type == 0x13)
+        if (type == 0x13 && IS_OWN)
             etm_blackbox.unit = base;
         if (type == 0x21 || type == 0x32)
             etm_blackbox.sink = base;
@@ -323,7 +473,7 @@ static uint32_t find(void)
 #else
     uint32_t mtb;
 
-    etm_blackbox.unit = etm_blackbox.sink = 0;
+    etm_blackbox.unit = etm_blackbox.sink = etm_blackbox.capacity = 0;
     mtb = search(ROM_TABLE, 0);
     unit = etm_blackbox.unit;
     sink = etm_blackbox.sink;
@@ -353,8 +503,16 @@ int etm_blackbox_begin(void)
     unit = find();
     if (!unit)
         return 0;
+#if ETM_BLACKBOX_A
+    /* ETMIDR's major architecture version. */
+    if (!etm_blackbox.sink || (REG(unit + 0x1e4) & 0xf00) != 0x300)
+        return 0;
+    etm_blackbox.kind = ETM_BLACKBOX_IS_PTM;
+    run(unit, of_power, NOTHING);
+#else
     etm_blackbox.kind = ETM_BLACKBOX_IS_MTB;
-#if HAS_ETM
+#endif
+#if HAS_ETM && !ETM_BLACKBOX_A
     if (etm_blackbox.sink) {
         /* DEMCR.TRCENA; DEVARCH. */
         REG(SCS + 0xdfc) |= 1u << 24;
@@ -369,6 +527,9 @@ int etm_blackbox_begin(void)
         return 0;
     etm_blackbox_stop.address = stop;
     etm_blackbox_stop.value = script->value;
+#if ETM_BLACKBOX_A
+    etm_blackbox_stop.value |= RETURN_STACK << 16;
+#endif
     etm_blackbox_stop.core = &etm_blackbox.core;
     etm_blackbox.magic = ETM_BLACKBOX_TRACES;
 #if HAS_ETM
@@ -377,9 +538,11 @@ int etm_blackbox_begin(void)
 #endif
     for (int part = 3; part; --part)
         script = run(unit, script, etm_blackbox.words);
+#if !ETM_BLACKBOX_A
     if (!etm_blackbox.sink) {
         REG(unit) = (uint32_t)(uintptr_t)etm_blackbox_trace;
         REG(unit + 4) = 1u << 31 | MTB_MASK;
     }
+#endif
     return 0;
 }

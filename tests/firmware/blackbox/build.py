@@ -22,10 +22,17 @@ BOARDS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "m4": ("cortex-m4", ("-DETM_BLACKBOX_BYTES=2048",)),
     "m0": ("cortex-m0plus", ("-DETM_BLACKBOX_BYTES=1024",)),
     "m23": ("cortex-m23", ("-DETM_BLACKBOX_BYTES=1024",)),
+    "a9": ("cortex-a9", ("-DETM_BLACKBOX_ROM=0xf8800000", "-DETM_BLACKBOX_BYTES=2048", "-mfloat-abi=soft")),
     "m33,mtb": ("cortex-m33", ("-DETM_BLACKBOX_MTB=0xe0047000", "-DETM_BLACKBOX_BYTES=1024")),
 }
+# Of a Cortex-A the others are in A32 code.
+_IN_T32 = ("Og", "O2", "Os")
+# What the vectors of cortex_a/start.S are called.
+_VECTORS = [
+    "-D%s_Handler=%s_Handler" % pair for pair in (("Undefined", "Undef"), ("Prefetch", "PAbt"), ("Data", "DAbt"))
+]
 _FLAGS = (
-    "-mthumb -std=c99 -g -Wall -Wextra -Werror -Wno-infinite-recursion -ffreestanding "
+    "-std=c99 -g -Wall -Wextra -Werror -Wno-infinite-recursion -ffreestanding "
     "-fno-tree-loop-distribute-patterns -fno-aggressive-loop-optimizations -nostdlib -nostartfiles "
     "-ffunction-sections -Wl,--gc-sections -Wl,--build-id=none -Wl,--no-warn-rwx-segments "
     "-T crashes/link.ld -DETM_BLACKBOX_HANDLERS"
@@ -40,11 +47,14 @@ def elf(level: str, board: str, *more: str) -> str:
     :param more: More options of the compiler.
     """
     cpu, options = BOARDS[board]
-    sources = ["start.c", "blackbox/crash.c", str(BLACK_BOX / "etm_blackbox.c")]
+    is_a = cpu.startswith("cortex-a")
+    start = "cortex_a/start.S" if is_a else "start.c"
+    sources = [start, "blackbox/crash.c", str(BLACK_BOX / "etm_blackbox.c")]
     command: List[str] = [compiler() or "arm-none-eabi-gcc", "-mcpu=" + cpu, "-" + level, *_FLAGS, *options, *more]
+    command += ["-marm" if is_a and level not in _IN_T32 else "-mthumb", *(_VECTORS if is_a else ())]
     command += ["-I", str(BLACK_BOX), *sources, "-lgcc"]
     found = hashlib.sha256(repr(command).encode())
-    for path in (COMMON / "start.c", COMMON / "crashes/link.ld", FOLDER / "crash.c", *sorted(BLACK_BOX.glob("*.[ch]"))):
+    for path in (COMMON / start, COMMON / "crashes/link.ld", FOLDER / "crash.c", *sorted(BLACK_BOX.glob("*.[ch]"))):
         found.update(path.read_bytes())
     out = BUILT / ("%s-%s-%s.elf" % (board.replace(",", "-"), level, found.hexdigest()[:12]))
     if not out.exists():
