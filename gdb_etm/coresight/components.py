@@ -143,7 +143,7 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[ComponentKind, str]] = {
 }
 
 # Arm's parts that belong to one kind of processor: its trace unit, and the debug registers of an A or R profile one.
-_PRODUCTS: Dict[int, str] = {
+PRODUCTS: Dict[int, str] = {
     0x921: "Cortex-A8",
     0x924: "Cortex-M3",
     0x925: "Cortex-M4",
@@ -272,7 +272,7 @@ def product(component: Component) -> Optional[str]:
 
     None where its part number is of no known processor.
     """
-    return _PRODUCTS.get(component.identity.part) if component.identity.designer == ARM else None
+    return PRODUCTS.get(component.identity.part) if component.identity.designer == ARM else None
 
 
 def read_component(port: AccessPort, address: int, table: int) -> Optional[Component]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple
 
+from gdb_etm.protocols.elements import Exception_
+
 HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SECURE_FAULT = 3, 4, 5, 6, 7
 
 # The exceptions that are faults, by their number.
@@ -18,6 +20,24 @@ FAULTS: Dict[int, str] = {
     USAGE_FAULT: "UsageFault",
     SECURE_FAULT: "SecureFault",
 }
+
+# Those of A-profile have no number but a name (IHI 0035B, 4.5.4).
+UNDEFINED, PREFETCH_ABORT, DATA_ABORT = "Undefined Instruction", "Prefetch abort", "Data abort"
+ASYNCHRONOUS = "Asynchronous data abort"
+_A_FAULTS = (UNDEFINED, PREFETCH_ABORT, DATA_ABORT, ASYNCHRONOUS)
+# The number of a reset, as an exception of M-profile; and its name on A-profile.
+_RESET, _A_RESET = 1, "Reset"
+
+
+def is_fault(event: Exception_) -> bool:
+    """Check whether an exception is a fault."""
+    return event.vector in FAULTS if event.vector is not None else event.name in _A_FAULTS
+
+
+def is_reset(event: Exception_) -> bool:
+    """Check whether an exception is a reset."""
+    return event.vector == _RESET if event.vector is not None else event.name == _A_RESET
+
 
 # Each fault's part in the names of SHCSR's fields.
 PARTS = {MEM_MANAGE: "MEMFAULT", BUS_FAULT: "BUSFAULT", USAGE_FAULT: "USGFAULT", SECURE_FAULT: "SECUREFAULT"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.diagnosis.causes import is_fault
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
@@ -39,7 +39,7 @@ class AtFault(NamedTuple):
 def last_fault(scene: Scene) -> Optional[Tuple[int, Exception_]]:
     """Give the last fault of a history, with the instruction before it."""
     found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
-    faults = [one for one in found if one[1].vector in FAULTS and one[0]]
+    faults = [one for one in found if is_fault(one[1]) and one[0]]
     return faults[-1] if faults else None
 
 
@@ -49,7 +49,8 @@ def at_fault(scene: Scene, registers: Mapping[str, int]) -> AtFault:
     :param registers: As they are at the halt.
     """
     fault = last_fault(scene)
-    if fault is None:
+    if fault is None or fault[1].vector is None:
+        # Status of A-profile is not in memory.
         return AtFault(registers, ())
     found, notes = dict(registers), []
     written = _written(scene, fault[0])

@@ -20,6 +20,7 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FaultSite, find_site
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 
 _ENDS = {
@@ -32,6 +33,7 @@ _ENDS = {
 }
 # UDF #255 and #254, GCC's and LLVM's.
 _TRAPS = (b"\xff\xde", b"\xfe\xde")
+_A32_TRAPS = (b"\xf0\x00\xf0\xe7", b"\xfe\xde\xff\xe7")
 # Where what came before is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -78,7 +80,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     at_fault = at_fault or stacks.at_fault(site)
     if at_fault is None:
         outside = bounds.at_fault(site)
-        at_fault = (wrapped(scene, slice_, outside) or outside) if outside is not None else floats_off(site, registers)
+        at_fault = (wrapped(scene, slice_, outside) or outside) if outside is not None else floats_off(scene, site, registers)
     if at_fault is not None and site.late and at_fault.address is not None:
         # It is part of the history.
         at_fault = at_fault._replace(number=site.number + 1, address=None)
@@ -123,12 +125,31 @@ def _end(scene: Scene, node: Node) -> str:
     return _ENDS[node.maker.kind]
 
 
-def floats_off(site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
+def floats_off(scene: Scene, site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
     """Name an instruction that uses the floating-point unit while it is off."""
-    if not is_reported(registers, "NOCP") or site.address is None:
+    if site.address is None:
+        return None
+    if site.is_undefined and _is_floating(scene, site.address, site.number):
+        text = "uses the floating-point unit, which CPACR, NSACR or FPEXC does not enable"
+        return Suspicion(SuspicionKind.FPU_OFF, site.number, text, address=site.address)
+    if not is_reported(registers, "NOCP"):
         return None
     text = "uses the floating-point unit, which CPACR does not enable"
     return Suspicion(SuspicionKind.FPU_OFF, site.number, text, address=site.address)
+
+
+def _is_floating(scene: Scene, address: int, number: int) -> bool:
+    # VFP's are of coprocessors 10 and 11; Advanced SIMD has encodings of its own (DDI 0406C, A7.2).
+    template = scene.template_at(address & ~1, number)
+    code = int.from_bytes(scene.history.program.read(address & ~1, 4), "little")
+    if template is not None and template.isa is Isa.T32:
+        code = code << 16 & 0xFFFF0000 | code >> 16
+        is_simd = code >> 24 in (0xEF, 0xFF) or code & 0xFF100000 == 0xF9000000
+        is_coprocessor = code >> 26 in (0x3B, 0x3F)
+    else:
+        is_simd = code >> 25 == 0x79 or code & 0xFF100000 == 0xF4000000
+        is_coprocessor = code >> 26 & 3 == 3 and code >> 24 & 0xF != 0xF
+    return is_simd or is_coprocessor and code >> 8 & 0xE == 0xA
 
 
 def uncaught(site: FaultSite) -> Optional[Suspicion]:
@@ -139,9 +160,10 @@ def uncaught(site: FaultSite) -> Optional[Suspicion]:
 
 def trapped(scene: Scene, site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
     """Name an instruction that is undefined on purpose, as compilers make it."""
-    if site.address is None or site.is_branch or not is_reported(registers, "UNDEFINSTR"):
+    if site.address is None or site.is_branch or not (site.is_undefined or is_reported(registers, "UNDEFINSTR")):
         return None
-    if scene.history.program.read(site.address, 2) not in _TRAPS:
+    code = scene.history.program.read(site.address & ~1, 4)
+    if code[:2] not in _TRAPS and code not in _A32_TRAPS:
         return None
     text = "is a trap: an assertion, or the compiler where what follows is undefined, as behind NULL"
     return Suspicion(SuspicionKind.TRAP, site.number, text, address=site.address)

@@ -11,6 +11,7 @@ from gdb_etm.diagnosis.names import Area, DebugNames
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame, Function, exception_of
+from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.lift.template import Template, Templates
@@ -78,7 +79,10 @@ class Scene:
         self.index = TraceIndex(recovery)
         self._calls = calls
         self._frames = frames
-        self._templates = Templates(self.history.program, is_m_profile(self.history.source.core))
+        self.is_m_profile = is_m_profile(self.history.source.core)
+        self._templates = Templates(self.history.program, self.is_m_profile)
+        # Of code at addresses that did not run.
+        self._isa: Dict[int, Isa] = {}
         self._makers: Dict[Place, Maker] = {}
         self._values: Dict[Place, Value] = {}
         self._sets: Dict[int, Dict[int, int]] = {}
@@ -255,8 +259,15 @@ class Scene:
         return self._templates.at(one.address, one.isa)
 
     def template_at(self, address: int, number: int) -> Optional[Template]:
-        """Give the operations of the instruction at an address."""
-        return self._templates.at(address, self.history.instruction(number).isa)
+        """Give the operations of the instruction at an address.
+
+        :param number: Of an instruction that has its instruction set, unless that was told.
+        """
+        return self._templates.at(address, self._isa.get(address, self.history.instruction(number).isa))
+
+    def tell_isa(self, address: int, isa: Isa) -> None:
+        """Say in which instruction set the code at an address is that did not run."""
+        self._isa[address] = isa
 
     def is_mapped(self, address: int) -> bool:
         """Check whether memory or a device may be at an address."""

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.diagnosis.aborts import Abort, abort_of
+from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED, is_fault, is_reset
 from gdb_etm.diagnosis.decisions import compared
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.operands import Operand, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.program.isa import Isa
+from gdb_etm.program.modes import status_name
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 
-# The number of a reset, as an exception.
-RESET = 1
 # What an exception leaves in LR (Armv8-M ARM, B3.18).
 _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME, _STATUS_IN_FRAME = 24, 28
@@ -26,6 +27,8 @@ _LEGAL = (0xA0, 0xA8, 0xAC, 0xB0, 0xB8, 0xBC, 0xE1, 0xE9, 0xED, 0xF1, 0xF9, 0xFD
 # Bits of it, and of xPSR.
 _TO_PSP, _TO_THREAD, _T, _IPSR = 1 << 2, 1 << 3, 1 << 24, 0x1FF
 _VTOR, _WORD = 0xE000ED08, 4
+# CPSR.T.
+_THUMB = 1 << 5
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 NO_MEMORY = "no memory is there"
@@ -79,9 +82,20 @@ class FaultSite(NamedTuple):
         return self.failure is not None and self.failure.function is not None and _is_throw(self.failure.function.name)
 
     @property
+    def is_undefined(self) -> bool:
+        """Whether an A-profile core found no instruction there that it could run."""
+        return self.event is not None and self.event.name == UNDEFINED
+
+    @property
     def is_pointer(self) -> bool:
         """Whether the worst is a plain pointer that leads nowhere."""
         return bool(self.bad) and len(self.bad[0].places) == 1 and (self.is_branch or bool(self.bad[0].why))
+
+
+class _Reported(NamedTuple):
+    # Addresses that the core says are bad, None of one that it does not tell; and why.
+    addresses: Tuple[Optional[int], ...]
+    why: str
 
 
 def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]:
@@ -91,10 +105,10 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
     :returns: None where nothing did.
     """
     found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
-    faults = [(before, event) for before, event in found if event.vector in FAULTS]
+    faults = [(before, event) for before, event in found if is_fault(event)]
     if faults and faults[-1][0]:
         return _vector(scene, found, faults[-1]) or _fault(scene, *faults[-1], registers)
-    resets = [(before, event) for before, event in found if event.vector == RESET and before]
+    resets = [(before, event) for before, event in found if is_reset(event) and before]
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 
@@ -125,10 +139,13 @@ def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
 
 
 def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str, int]) -> FaultSite:
-    if is_reported_alone(registers, "IMPRECISERR"):
+    abort = abort_of(registers, event) if not scene.is_m_profile else None
+    if is_reported_alone(registers, "IMPRECISERR") or abort is not None and abort.is_late:
         return _late(scene, number, event)
     address = event.return_address
-    fetches = any(is_reported(registers, name) for name in _OF_FETCHES)
+    if address is not None and not scene.is_m_profile:
+        scene.tell_isa(address, _failed_isa(scene, number, registers))
+    fetches = any(is_reported(registers, name) for name in _OF_FETCHES) or event.name == PREFETCH_ABORT
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
     if address is None and is_branch and fetches:
@@ -137,7 +154,7 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     fetches = fetches or last is not None and is_branch and _is_even(scene, number, last)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return FaultSite(event, number, address, True, None, _target(scene, number, last, address, registers))
-    bad = _accessed(scene, number, address, _reported(registers))
+    bad = _accessed(scene, number, address, _reported(registers, abort))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
     return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
 
@@ -157,11 +174,21 @@ def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
     return FaultSite(event, one.number - 1, scene.index.address(one.number), False, None, (bad,), found)
 
 
-def _reported(registers: Mapping[str, int]) -> Tuple[Optional[int], ...]:
+def _failed_isa(scene: Scene, number: int, registers: Mapping[str, int]) -> Isa:
+    # That of the code that an A-profile core's handler interrupted.
+    status = registers.get(status_name(registers.get("cpsr", 0)) or "")
+    if status is None:
+        return scene.history.instruction(number).isa
+    return Isa.T32 if status & _THUMB else Isa.A32
+
+
+def _reported(registers: Mapping[str, int], abort: Optional[Abort]) -> _Reported:
     # The addresses of a data access that the core says it could not do.
+    if abort is not None:
+        return _Reported((abort.address,), abort.why)
     if not is_reported(registers, "PRECISERR"):
-        return ()
-    return (registers.get("bfar") if is_reported(registers, "BFARVALID") else None,)
+        return _Reported((), "")
+    return _Reported((registers.get("bfar") if is_reported(registers, "BFARVALID") else None,), NO_MEMORY)
 
 
 def _went_to(scene: Scene, number: int) -> Optional[int]:
@@ -171,7 +198,7 @@ def _went_to(scene: Scene, number: int) -> Optional[int]:
 
 def _is_even(scene: Scene, number: int, last: Template) -> bool:
     # Whether a branch has asked for A32 code.  Armv6-M has no fault status registers that say so.
-    maker = scene.target(number) if last.interworks else None
+    maker = scene.target(number) if last.interworks and scene.is_m_profile else None
     value = scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
     return value is not None and value < _EXC_RETURN and not value & 1
 
@@ -192,7 +219,8 @@ def _target(
             scene.put(source, here, scene.maker(source))
     own = scene.activation(number)
     # In Thread mode it is an address like any other.
-    is_return = value is not None and value >= _EXC_RETURN and (own is None or own.frame.is_handling)
+    is_return = scene.is_m_profile and value is not None and value >= _EXC_RETURN
+    is_return = is_return and (own is None or own.frame.is_handling)
     status = _popped_status(scene, number, value, registers) if is_return and value is not None else ()
     if status:
         return status
@@ -242,7 +270,7 @@ def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
     here = value if value is not None else address
     if here & ~1 == 0:
         return "NULL"
-    if value is not None and not value & 1 and scene.history.program.read(value, 2):
+    if value is not None and not value & 1 and scene.is_m_profile and scene.history.program.read(value, 2):
         return "even: bit 0 is 0, which asks for A32 code"
     if scene.is_ram(here):
         return "in RAM, where no code is"
@@ -250,7 +278,7 @@ def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
 
 
 def _accessed(
-    scene: Scene, number: int, address: Optional[int], reported: Tuple[Optional[int], ...]
+    scene: Scene, number: int, address: Optional[int], reported: _Reported
 ) -> Tuple[Bad, ...]:
     template = scene.template_at(address & ~1, number) if address is not None else None
     if template is None:
@@ -263,19 +291,24 @@ def _accessed(
         return scene.value(RegisterPlace(number + 1, name)).value
 
     wanted = operands(template, read)
-    if len({one.value for one in wanted if one.size}) == 1 and None in reported:
+    if len({one.value for one in wanted if one.size}) == 1 and None in reported.addresses:
         # The only one.
-        reported += tuple([one.value for one in wanted])
+        reported = reported._replace(addresses=tuple([one.value for one in wanted]))
     found = [_bad(scene, one, number, reported) for one in wanted]
     return tuple(sorted(found, key=lambda one: not one.why))
 
 
-def _bad(scene: Scene, one: Operand, number: int, reported: Tuple[Optional[int], ...]) -> Bad:
+def _bad(scene: Scene, one: Operand, number: int, reported: _Reported) -> Bad:
     places = [RegisterPlace(number + 1, name) for name in one.registers]
     if one.what == "divide":
         return Bad("the divisor", one.value, "0" if one.value == 0 else "", tuple(places))
     why = ""
-    if one.value is not None and (one.value in reported or not scene.is_mapped(one.value)):
+    if one.value is not None and one.value in reported.addresses:
+        why = reported.why
+    elif not scene.is_m_profile:
+        # What is where each chip decides.
+        why = ""
+    elif one.value is not None and not scene.is_mapped(one.value):
         why = NO_MEMORY
     elif one.value is not None and one.size > 1 and one.value % one.size:
         why = "not a multiple of %d" % one.size

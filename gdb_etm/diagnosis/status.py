@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.aborts import abort_lines, abort_of
 from gdb_etm.diagnosis.causes import (
     ADDRESSES,
     CAUSES,
@@ -20,6 +21,7 @@ from gdb_etm.diagnosis.causes import (
     UNSTACKING,
     Cause,
 )
+from gdb_etm.protocols.elements import Exception_
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES
 from gdb_etm.registers import cortex_m
 
@@ -132,6 +134,31 @@ def fault_status(
         is_known=bool(changed) or any(name in registers for name in ("cfsr", "hfsr", "sfsr")),
     )
     return status._replace(notes=(*changed, *_notes(registers, status, bool(changed))))
+
+
+def abort_status(registers: Mapping[str, int], event: Optional[Exception_]) -> FaultStatus:
+    """Take the fault status registers of an A-profile core apart.
+
+    :param registers: By their lower-case names; of them ``dfsr``, ``dfar``, ``ifsr`` and ``ifar`` are used.
+    :param event: The exception that was taken; None of other ends.
+    """
+    abort = abort_of(registers, event)
+    return FaultStatus(
+        exception=None,
+        causes=(),
+        others=(),
+        debug=(),
+        address=abort.address if abort is not None else None,
+        address_register=abort.address_register if abort is not None else "",
+        address_is_valid=abort is not None and abort.address is not None,
+        is_precise=abort is not None and not abort.is_late,
+        is_forced=False,
+        while_stacking=False,
+        while_unstacking=False,
+        is_lockup=False,
+        notes=tuple(abort_lines(event, abort)) if event is not None else (),
+        is_known=abort is not None,
+    )
 
 
 def _is_set(registers: Mapping[str, int], name: str) -> bool:

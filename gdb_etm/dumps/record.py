@@ -10,6 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import ImageError
+from gdb_etm.program.modes import banked_names, status_name
 
 if TYPE_CHECKING:
     from gdb_etm.registers.page import Page
@@ -33,11 +34,17 @@ _SCS = 0xE000E000
 _WAS_RESET = 1 << 25
 _CORE_NAMES = (*("r%d" % number for number in range(1, 12)), "r0", "sp", "xpsr", "lr", "msp", "psp", "control")
 _CORE_NAMES += ("primask", "pc")
-_PROTOCOLS = ("mtb", "etmv4", "etmv3")
+# Those of a core with a PTM, which is an A-profile one.
+_A_NAMES = (*("r%d" % number for number in range(13)), "sp", "lr", "cpsr", "spsr", "pc", "failed_sp", "failed_lr")
+_PROTOCOLS = ("mtb", "etmv4", "etmv3", "ptm")
 _STATUS = ("SHCSR", "CFSR", "HFSR", "DFSR", "MMFAR", "BFAR")
 _SECURE_STATUS = ("SFSR", "SFAR")
 # CPUID.ARCHITECTURE of a core with fault status registers.
 _MAINLINE = 0xF
+# An odd address is a register of the system control coprocessor: CRn << 16 | CRm << 8 | opc2 << 4 | 1.
+_COPROCESSOR = {0x00001: "MIDR", 0x50001: "DFSR", 0x50011: "IFSR", 0x60001: "DFAR", 0x60021: "IFAR"}
+# ETMCR.ReturnStack, and ETMCCER's bit that says whether it is there.
+_RETURN_STACK, _HAS_RETURN_STACK = 1 << 29, 1 << 23
 
 # Reads memory: address, size in bytes; less where it is not known.
 Read = Callable[[int, int], bytes]
@@ -51,7 +58,7 @@ class BlackBoxRecord(NamedTuple):
     is_fault: bool
     # How often the program has started since.
     resets: int
-    # CPUID of the core.
+    # CPUID of the core, or MIDR.
     cpuid: int
     # The trace as it lies in RAM.
     trace: bytes
@@ -100,15 +107,17 @@ def read_record(read: Read, address: int) -> Optional[BlackBoxRecord]:
         raise ImageError("%s or its trace is damaged: its checksum is 0x%08x, not 0x%08x" % (where, found, checksum))
     end = _CORE_AT + len(_CORE_NAMES)
     system, registers = _named(words[end:], _PROTOCOLS[kind], unit)
-    core = dict(zip(_CORE_NAMES, words[_CORE_AT:end]))
+    core = dict(zip(_A_NAMES if _PROTOCOLS[kind] == "ptm" else _CORE_NAMES, words[_CORE_AT:end]))
+    if _PROTOCOLS[kind] == "ptm":
+        core, registers = _of_a_profile(core, system), _while_traced(registers)
     if _PROTOCOLS[kind] == "etmv3":
         core.update(_stopped(core, address, unit))
     is_fault = cause == _FAULT
     if _PROTOCOLS[kind] == "mtb":
         registers.update(_of_system(system, registers.get("MTB_MASTER", 0), is_fault))
         capacity, pointer, status = 0, registers.get("MTB_POSITION", 0), 0
-    cpuid = system.get("CPUID", 0)
-    if cpuid >> 16 & 0xF == _MAINLINE:
+    cpuid = system.get("CPUID", system.get("MIDR", 0))
+    if "MIDR" not in system and cpuid >> 16 & 0xF == _MAINLINE:
         core.update((name.lower(), system[name]) for name in _STATUS if name in system)
         # They are there with the Security Extension alone.
         core.update((name.lower(), system[name]) for name in _SECURE_STATUS if system.get(name))
@@ -133,6 +142,27 @@ def _of_system(system: Mapping[str, int], master: int, is_fault: bool) -> Dict[s
     return {**found, "MTB_MASTER": master | 1 << 31} if is_fault else {**found, "DHCSR": _WAS_RESET}
 
 
+def _of_a_profile(core: Mapping[str, int], system: Mapping[str, int]) -> Dict[str, int]:
+    # The handler of an exception takes SP, and what is called takes R12.
+    found = dict(core)
+    status, failed = found.pop("spsr"), (found.pop("failed_sp"), found.pop("failed_lr"))
+    name = status_name(core["cpsr"]) if status else None
+    if name is None:
+        found.pop("r12")
+        return found
+    found.pop("sp")
+    found[name] = status
+    found.update(zip(banked_names(status) or (), failed))
+    found.update((name.lower(), value) for name, value in system.items() if name != "MIDR")
+    return found
+
+
+def _while_traced(registers: Mapping[str, int]) -> Dict[str, int]:
+    # The unit's return stack is on while it traces, where it has one.
+    is_there = registers.get("ETMCCER", 0) & _HAS_RETURN_STACK
+    return {**registers, "ETMCR": registers.get("ETMCR", 0) | (_RETURN_STACK if is_there else 0)}
+
+
 def _stopped(core: Dict[str, int], address: int, unit: int) -> Mapping[str, int]:
     # An ETMv3 traces each instruction, so its trace ends behind the one that stops it: the registers are those there.
     core.pop("r2")
@@ -151,7 +181,9 @@ def _named(words: Sequence[int], protocol: str, unit: int) -> Tuple[Dict[str, in
         if not address:
             break
         offset = address - _SCS
-        if offset in cortex_m.PAGE.by_offset:
+        if address in _COPROCESSOR:
+            system[_COPROCESSOR[address]] = value
+        elif offset in cortex_m.PAGE.by_offset:
             system[cortex_m.PAGE.by_offset[offset].name] = value
         elif address - unit in page.by_offset:
             registers[page.by_offset[address - unit].name] = value

@@ -59,20 +59,28 @@ enum { PATIENCE = 1 << 13 };
 
 KEPT struct etm_blackbox etm_blackbox;
 KEPT __attribute__((aligned(ETM_BLACKBOX_BYTES))) uint32_t etm_blackbox_trace[ETM_BLACKBOX_BYTES / 4];
-/* The stack of a crash may be what is broken.  In bytes. */
+/* The stack of a crash may be what is broken.  In bytes; of a Cortex-A its lowest ones keep the registers. */
+#if ETM_BLACKBOX_A
+#define STACK 288
+#else
 #define STACK 192
+#endif
 #define TEXT_OF(number) #number
 #define AS_TEXT(number) TEXT_OF(number)
-KEPT uint64_t etm_blackbox_stack[STACK / 8];
+KEPT __attribute__((aligned(8))) uint32_t etm_blackbox_stack[STACK / 4];
 
 /* What etm_blackbox_fault writes to stop the unit, where and what; and where it keeps the registers: while it does not
    trace, where they do no harm to what is kept. */
-#define NOWHERE etm_blackbox_stack
 struct {
     volatile uint32_t *address;
     uint32_t value;
+#if ETM_BLACKBOX_A
+} etm_blackbox_stop = {&etm_blackbox_stop.value, 0};
+#else
+#define NOWHERE etm_blackbox_stack
     void *core;
 } etm_blackbox_stop = {&etm_blackbox_stop.value, 0, NOWHERE};
+#endif
 
 #if ETM_BLACKBOX_A
 enum { SYSTEM_WORDS = 5 };
@@ -262,10 +270,11 @@ static void complete(uint32_t cause)
     etm_blackbox.trace = (uint32_t)(uintptr_t)etm_blackbox_trace;
     etm_blackbox.checksum = checksum();
     etm_blackbox.magic = ETM_BLACKBOX_HOLDS;
-    etm_blackbox_stop.core = NOWHERE;
 #if ETM_BLACKBOX_A
     clean(&etm_blackbox, sizeof etm_blackbox);
     clean(etm_blackbox_trace, sizeof etm_blackbox_trace);
+#else
+    etm_blackbox_stop.core = NOWHERE;
 #endif
 }
 
@@ -277,7 +286,13 @@ __attribute__((weak)) void etm_blackbox_done(void)
 __attribute__((used, noreturn)) void etm_blackbox_keep(void)
 {
     if (etm_blackbox.magic == ETM_BLACKBOX_TRACES) {
-#if !ETM_BLACKBOX_A
+#if ETM_BLACKBOX_A
+        uint32_t *to = etm_blackbox.core.r0_to_r12;
+
+        /* Volatile: else it may be a call of memcpy. */
+        for (const volatile uint32_t *from = etm_blackbox_stack; to < (uint32_t *)etm_blackbox.words;)
+            *to++ = *from++;
+#else
         etm_blackbox.core.pc = (uint32_t)(uintptr_t)etm_blackbox_fault & ~1u;
 #endif
         complete(ETM_BLACKBOX_FAULT);
@@ -298,8 +313,7 @@ __asm(
     ".global etm_blackbox_fault\n"
     ".type etm_blackbox_fault, %function\n"
     "etm_blackbox_fault:\n\t"
-    "ldr    r12, 1f\n\t"
-    "ldr    r12, [r12, #8]\n\t"
+    "ldr    r12, 3f\n\t"
     "stmia  r12, {r0-r12}\n\t"
     "ldr    r2, 1f\n\t"
     "ldmia  r2, {r4, r5}\n\t"
@@ -316,8 +330,7 @@ __asm(
     ".global etm_blackbox_abort\n"
     ".type etm_blackbox_abort, %function\n"
     "etm_blackbox_abort:\n\t"
-    "ldr    sp, 1f\n\t"
-    "ldr    sp, [sp, #8]\n\t"
+    "ldr    sp, 3f\n\t"
     "stmia  sp, {r0-r12}\n\t"
     "ldr    r2, 1f\n\t"
     "ldmia  r2, {r4, r5}\n\t"
@@ -342,10 +355,11 @@ __asm(
     "cpsid  if\n\t"
     "add    r12, r12, #52\n\t"
     "stmia  r12, {r3-r9}\n\t"
-    "ldr    sp, 3f\n\t"
+    "ldr    sp, 4f\n\t"
     "bl     etm_blackbox_keep\n"
     "1:     .word etm_blackbox_stop\n"
-    "3:     .word etm_blackbox_stack + " AS_TEXT(STACK) "\n"
+    "3:     .word etm_blackbox_stack\n"
+    "4:     .word etm_blackbox_stack + " AS_TEXT(STACK) "\n"
 #ifdef ETM_BLACKBOX_HANDLERS
     ".global Undef_Handler, PAbt_Handler, DAbt_Handler\n"
     ".set    Undef_Handler, etm_blackbox_abort\n"
@@ -529,8 +543,9 @@ int etm_blackbox_begin(void)
     etm_blackbox_stop.value = script->value;
 #if ETM_BLACKBOX_A
     etm_blackbox_stop.value |= RETURN_STACK << 16;
-#endif
+#else
     etm_blackbox_stop.core = &etm_blackbox.core;
+#endif
     etm_blackbox.magic = ETM_BLACKBOX_TRACES;
 #if HAS_ETM
     if (etm_blackbox.sink)

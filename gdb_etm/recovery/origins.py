@@ -81,8 +81,9 @@ class Origins:
         slot, template = SLOTS[name], self._template(number)
         ran = slot in template.writes and self._outcome(number, template, slot)[0] is not False
         maker = self._executed(number, template, slot) if ran else self.register(RegisterPlace(number, name))
-        value = self._queries.register(number + 1, name) if 4 <= slot <= 11 else None
-        if slot in _PUSHED:
+        kept = range(4, 12) if self._solution.is_m_profile else range(13)
+        value = self._queries.register(number + 1, name) if slot in kept else None
+        if slot in _PUSHED and self._solution.is_m_profile:
             first, last = self._span(number)
             stores = [one for one in self._ssa.accesses[first:last] if one.store]
             at = sum(step[0] == Op.STORE for step in template.steps) * self._ran(number, template) + _PUSHED.index(slot)

@@ -11,7 +11,7 @@ from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.background import in_background
 
 # Registers that point to stacks.
-STACK_POINTERS = ("sp", "msp", "psp")
+STACK_POINTERS = ("sp", "msp", "psp", "sp_usr", "sp_svc", "sp_irq", "sp_fiq", "sp_abt", "sp_und", "sp_mon")
 # Bytes read from the target at once.
 _BLOCK = 256
 # Blocks read at once where all are wanted.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Sequence
 
+from gdb_etm.coresight.components import PRODUCTS
 from gdb_etm.coresight.romtable import Discovery
 from gdb_etm.traceunit.actions import StartTracing, StopTracing, Trace
 from gdb_etm.traceunit.features import features
@@ -29,6 +30,8 @@ _CORTEX_M: Dict[int, str] = {
     0xD31: "Cortex-M35P",
 }
 
+# Of parts that have no name here, by the upper eight bits.
+_PROFILES = {0xC0: "A", 0xC1: "R"}
 
 _CONDITIONAL = {
     Conditionals.LOADS: "loads",
@@ -40,12 +43,13 @@ _DATA = {DataTrace.ADDRESSES: "addresses", DataTrace.VALUES: "values", DataTrace
 
 
 def core_type(cpuid: int) -> str:
-    """Name a processor by its CPUID register.
+    """Name a processor by its CPUID register, or MIDR.
 
-    Armv8-M ARM, "CPUID, CPUID Base Register".
+    Armv8-M ARM, "CPUID, CPUID Base Register"; Armv7-A ARM, "MIDR, Main ID Register".
     """
     part = cpuid >> 4 & 0xFFF
-    return _CORTEX_M.get(part, "Cortex-M (part 0x%03x)" % part)
+    profile = _PROFILES.get(part >> 4, "M")
+    return _CORTEX_M.get(part) or PRODUCTS.get(part) or "Cortex-%s (part 0x%03x)" % (profile, part)
 
 
 def path_line(trace: TraceSession) -> str:

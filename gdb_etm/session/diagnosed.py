@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
-from gdb_etm.diagnosis.changed import at_fault
+from gdb_etm.diagnosis.causes import is_reset
+from gdb_etm.diagnosis.changed import AtFault, at_fault
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import RESET
 from gdb_etm.errors import CommandError
+from gdb_etm.protocols.elements import Exception_
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.past import recovered
@@ -50,20 +51,26 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
     :raises CommandError: No value of it is worked out.
     """
     known = recovered(session, decoded)
-    if not is_m_profile(decoded.history.source.core):
-        raise CommandError("faults are explained for M-profile cores only")
     end = decoded.anchored.end
     registers: Mapping[str, int] = end.registers if end is not None else {}
     with known.solved(len(decoded.history) + 1, session.meter):
         scene = scene_for(session, decoded, known)
         changed = at_fault(scene, registers)
         found = diagnose(scene, changed.registers)
-    if end is None and (found is None or found.site.event is None or found.site.event.vector != RESET):
+    event = found.site.event if found is not None else None
+    if end is None and (event is None or not is_reset(event)):
         # A reset is what it is, whatever the core's state.
         raise CommandError("the core's state at the end of this history is not known")
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
+    return Diagnosed(decoded, known, scene, _status(decoded, changed, event), found)
+
+
+def _status(decoded: Decoded, changed: AtFault, event: Optional[Exception_]) -> FaultStatus:
+    if not is_m_profile(decoded.history.source.core):
+        from gdb_etm.diagnosis.status import abort_status
+
+        return abort_status(changed.registers, event)
     from gdb_etm.diagnosis.status import fault_status
 
-    vector = found.site.event.vector if found.site.event is not None else None
-    return Diagnosed(decoded, known, scene, fault_status(changed.registers, vector, changed.notes), found)
+    return fault_status(changed.registers, event.vector if event is not None else None, changed.notes)

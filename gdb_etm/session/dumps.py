@@ -30,6 +30,7 @@ from gdb_etm.session.session import DebugSession
 _PIECE = re.compile(r"\s*([^,\s]+)\s*(?:,\s*(\S+)\s*)?\Z")
 _NUMBER = re.compile(r"[0-9]")
 _FRAME = 16
+_STOP = SYMBOL + "_stop"
 # EXC_RETURN's range, the bit of it that chooses PSP, and R12's place in the frame.
 _EXC_RETURN, _PROCESS, _R12 = 0xFFFFFF00, 4, 16
 # CFSR: MSTKERR, STKERR, STKOF: the frame could not be written.
@@ -217,7 +218,9 @@ def _of_record(record: BlackBoxRecord, place: _Place, programs: Sequence[str]) -
         notes.append(words % ("once" if record.resets == 1 else "%d times" % record.resets))
     else:
         registers.update(_pushed(registers, place.read))
-        memory = tuple(_without(place.memory(registers), _own(programs)))
+        # What stops a PTM stays as it was.
+        kept = (_STOP,) if record.protocol == "ptm" else ()
+        memory = tuple(_without(place.memory(registers), _own(programs, kept)))
     core = Core("cpu_0", core_type(record.cpuid), registers, memory)
     source = TraceSource(words_of(record.protocol), record.protocol, record.registers, core, place.images)
     if record.protocol == "mtb":
@@ -228,12 +231,13 @@ def _of_record(record: BlackBoxRecord, place: _Place, programs: Sequence[str]) -
     return RawCapture(buffer.data, buffer.format, (source,), buffer.end, name, tuple(notes), True, True)
 
 
-def _own(programs: Iterable[str]) -> List[DataSymbol]:
+def _own(programs: Iterable[str], kept: Sequence[str]) -> List[DataSymbol]:
     # What the black box has changed since, its own data.
     found: List[DataSymbol] = []
     for path in programs:
         with open_elf(path) as elf:
-            found += [symbol for symbol in read_data_symbols(elf) if symbol.name.startswith(SYMBOL)]
+            symbols = read_data_symbols(elf)
+            found += [symbol for symbol in symbols if symbol.name.startswith(SYMBOL) and symbol.name not in kept]
     return found
 
 

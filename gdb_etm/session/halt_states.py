@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Callable, Collection, Dict, Mapping, NamedTupl
 
 from gdb_etm.capture import Beginning, BufferEnd, MemoryImage, RawCapture
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.program.isa import InstructionKind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason
 from gdb_etm.protocols.mtb.config import MtbConfig
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import SLOTS, SP
 from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.rules import DEVICES
-from gdb_etm.recovery.values import CoreState
+from gdb_etm.recovery.values import CoreState, HaltedState
 from gdb_etm.session.anchor import Anchor, TargetMemory, ram_in_use
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.traceunit.options import TraceOptions
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
 
 _WORD = 4
+# Instructions of the black box before the unit stops, at most.
+_MOST_TAIL = 32
+# Offsets of the vectors for faults on A-profile, whose table has 32 bytes (DDI 0406C, table B1-3); and LDR of the PC from
+# a literal behind it, as such tables have it.
+_VECTORS = {"Undefined Instruction": 0x04, "Prefetch abort": 0x0C, "Data abort": 0x10, "Asynchronous data abort": 0x10}
+_TABLE, _LDR_PC = 0x1F, 0xE59FF000
 _ALL = TraceOptions()
 # The options that leave something out.
 _FILTERS = (
@@ -178,8 +184,37 @@ class Anchored(NamedTuple):
                 return anchor.state() if event.return_address & ~1 == anchor.pc else None
             if isinstance(event, Exception_) and event.name != DEBUG_HALT and taken is None:
                 taken = event
-        following = _successors(history, anchor) if taken is None else _handlers(history, taken)
-        return anchor.state() if self.is_whole and anchor.pc in following else None
+        following = _successors(history, anchor) if taken is None else _handlers(history, taken, anchor.pc)
+        if self.is_whole and anchor.pc in following:
+            return anchor.state()
+        if self._entry(history) is None:
+            return None
+        # What its first instructions change is known from where it begins; status and other modes' registers are not.
+        last, state = history.instruction(len(history)), anchor.state()
+        kept = {name: value for name, value in state.registers.items() if name == "cpsr" or "_" in name}
+        return state._replace(registers={**kept, "pc": last.address + last.size})
+
+    def entered(self, history: ExecutionHistory) -> Tuple[HaltedState, ...]:
+        """Give the state that a handler began with whose first instructions are the last that were traced."""
+        number = self._entry(history)
+        if number is None or self.end is None:
+            return ()
+        return (HaltedState(number - 1, self.end.state(), None),)
+
+    def _entry(self, history: ExecutionHistory) -> Optional[int]:
+        # The black box keeps the registers of an A-profile core before it stops the unit, some instructions on.
+        last, anchor = len(history), self.end
+        if anchor is None or not self.is_whole or is_m_profile(history.source.core):
+            return None
+        following: Optional[int] = None
+        for number in range(last, max(last - _MOST_TAIL, 0), -1):
+            one = history.instruction(number)
+            if following is not None and one.address + one.size != following:
+                return None
+            if one.address == anchor.pc:
+                return number
+            following = one.address
+        return None
 
 
 def with_ends(capture: RawCapture, begin: Optional[Anchor], end: Optional[Anchor]) -> RawCapture:
@@ -205,9 +240,12 @@ def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
     return all(getattr(options, name) == getattr(_ALL, name) for name in _FILTERS)
 
 
-def _handlers(history: ExecutionHistory, taken: Exception_) -> Tuple[int, ...]:
-    # Where an exception may lead on M-profile: by what is at its place if a piece of the program is a vector table.
-    if taken.vector is None or not is_m_profile(history.source.core):
+def _handlers(history: ExecutionHistory, taken: Exception_, pc: int) -> Tuple[int, ...]:
+    # Where an exception may lead: on M-profile by what is at its place if a piece of the program is a vector table.
+    if not is_m_profile(history.source.core):
+        offset = _VECTORS.get(taken.name)
+        return (pc,) if offset is not None and pc & _TABLE == offset else ()
+    if taken.vector is None:
         return ()
     at = 4 * taken.vector
     words = [int.from_bytes(data[at : at + 4], "little") for _, data in history.program.pieces if len(data) >= at + 4]
@@ -218,6 +256,10 @@ def _successors(history: ExecutionHistory, anchor: Anchor) -> Tuple[int, ...]:
     # Where the last instruction may lead, as far as it says so itself, or what it has branched to is still there.
     last = history.instruction(len(history))
     template = Templates(history.program, is_m_profile(history.source.core)).at(last.address, last.isa)
+    code = int.from_bytes(history.program.read(last.address, _WORD), "little")
+    if last.isa is Isa.A32 and code & ~0xFFF == _LDR_PC:
+        word = history.program.read(last.address + 8 + (code & 0xFFF), _WORD)
+        return (int.from_bytes(word, "little") & ~1,) if len(word) == _WORD else ()
     if template is None or template.target is not None:
         return _branched(template, anchor) if template is not None else ()
     following = last.address + template.size

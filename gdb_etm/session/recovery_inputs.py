@@ -47,7 +47,7 @@ def recovery_of(
         anchored.after(history),
         anchored.before(history),
         reliance.rules(rules),
-        halts=halted_states(anchored),
+        halts=(*halted_states(anchored), *anchored.entered(history)),
         progress=progress,
     )
 

@@ -172,6 +172,11 @@ class SsaBuilder:
         """
         return list(self._handlers.values())[-1] if self._handlers else None
 
+    @property
+    def failed(self) -> Optional[Tuple[int, int]]:
+        """The variables of SP and LR of the code that the innermost handler has interrupted."""
+        return self._exceptions.failed()
+
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""
         return self._last

@@ -97,6 +97,14 @@ class TraceExceptions:
         """List the code that goes on when the active exceptions return."""
         return [_suspended(entry) for entry in self._open if entry is not None]
 
+    def failed(self) -> Optional[Tuple[int, int]]:
+        """Give the variables of SP and LR as the innermost active exception found them, if one is active."""
+        entry = self._open[-1] if self._open else None
+        if entry is None:
+            return None
+        kept = dict(zip(self._calls.slots + self._pushed, entry.kept))
+        return kept[SP], kept[LR]
+
     def enter(
         self,
         event: Exception_,
