@@ -139,8 +139,8 @@ def abort_lines(event: Exception_, abort: Optional[Abort]) -> Iterator[str]:
 
 def _line(abort: Abort) -> str:
     parts: List[str] = []
-    if abort.is_store is not None:
-        parts.append("a store" if abort.is_store else "a load")
+    if abort.is_store is not None or abort.address is not None:
+        parts.append("a store" if abort.is_store else "a fetch" if abort.is_store is None else "a load")
     if abort.address is not None:
         parts.append("0x%08x" % abort.address)
     where: Tuple[str, ...] = (" to ".join(parts) if abort.is_store else " from ".join(parts),) if parts else ()

@@ -10,6 +10,7 @@ import gdb
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError, CommandError
+from gdb_etm.program.modes import banked_names, status_name
 from gdb_etm.gdbui.version import VERSION
 
 # What GDB's target descriptions call the registers of 32-bit cores; OpenOCD writes xPSR.
@@ -37,6 +38,7 @@ def read_registers() -> Dict[str, int]:
     except gdb.error:
         return {}
     found = _read(frame, _REGISTERS)
+    found.update(_of_failed(frame, found.get("cpsr", 0)))
     # Each of these may cost a transfer.
     if found.get("control", _FPCA) & _FPCA:
         floats = _read(frame, _FLOATS)
@@ -48,6 +50,14 @@ def _are_read(floats: Dict[str, int]) -> bool:
     # OpenOCD takes no note that each read of a unit that is off fails, and gives the same for all of its registers.
     pairs = {(floats["s%d" % number], floats["s%d" % (number + 1)]) for number in range(0, 32, 2)} if floats else set()
     return len(pairs) != 1 or pairs == {(0, 0)}
+
+
+def _of_failed(frame: gdb.Frame, cpsr: int) -> Dict[str, int]:
+    # What an A-profile core's handler of a fault has found; each costs a change of the core's mode.
+    name = status_name(cpsr)
+    status = {} if name is None else _read(frame, [name])
+    banked = banked_names(status[name]) if name in status else None
+    return status if banked is None else {**status, **_read(frame, banked)}
 
 
 def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client
 from gdb_etm.access.recording import DEBUG_PORT, AccessLog, PortAccess, recorded
@@ -18,6 +18,7 @@ from gdb_etm.coresight.vendor import Vendor, Word, checked
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
+from gdb_etm.program.modes import status_name
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.chip import core_of, part_ids, path_with
 from gdb_etm.session.description import info_lines, path_line, start_line, status_lines
@@ -80,6 +81,8 @@ class TargetConnection:
         self._held: Optional[RawCapture] = None
         # Whether the user wants halts to give captures; after an interruption the hardware may differ.
         self.is_tracing = False
+        # Reads the fault status of an A-profile core; empty where nobody can.
+        self.fault_status: Callable[[], Dict[str, int]] = dict
         # Says how long the core has run since it was halted; empty where nobody measures that.
         self.measure: Callable[[], str] = lambda: ""
 
@@ -217,15 +220,16 @@ class TargetConnection:
         return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
 
     @recorded("core registers")
-    def special_registers(self, known: Collection[str]) -> Dict[str, int]:
+    def special_registers(self, known: Mapping[str, int]) -> Dict[str, int]:
         """Read special registers that the debugger's server does not give.
 
         The core is halted; empty where they cannot be read.
 
-        :param known: The names of those that are known.
+        :param known: Those that are known, by their lower-case names.
         """
         if not is_m_profile(self._core):
-            return {}
+            # Of an A-profile core that handles a fault.
+            return {} if status_name(known.get("cpsr", 0)) is None else self.fault_status()
         if self._special is None:
             self._special = SpecialRegisters(self._spaces[0].port)
         return {**self._special.missing(known), **self._special.fault_status()}

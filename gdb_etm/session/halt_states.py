@@ -5,7 +5,7 @@ One is read at the halt, one before the run began.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Collection, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import Beginning, BufferEnd, MemoryImage, RawCapture
 from gdb_etm.history.store import ExecutionHistory
@@ -48,7 +48,7 @@ _FILTERS = (
 )
 
 
-Special = Callable[[Collection[str]], Mapping[str, int]]
+Special = Callable[[Mapping[str, int]], Mapping[str, int]]
 
 
 class Anchors:
@@ -56,7 +56,7 @@ class Anchors:
 
     :param debugger: Reads registers.
     :param memory: Reads memory, whoever asks.
-    :param special: Reads registers that the debugger does not give, those besides what it is given the names of.
+    :param special: Reads registers that the debugger does not give, those besides what it is given.
     """
 
     def __init__(self, debugger: Debugger, memory: TargetMemory, special: Special = lambda known: {}) -> None:

@@ -10,7 +10,7 @@ Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6.
 from __future__ import annotations
 
 import re
-from typing import List
+from typing import Dict, List
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.coresight.romtable import Space
@@ -35,6 +35,8 @@ _FRAME = (
     "set failed [catch {{{ap} 0 [expr {{($c & ~{shape}) | {wanted}}}]; {ap} 4 {address}; %s}} said]; "
     "catch {{{ap} 0 $c}}; if {{$p}} {{poll on}}; if {{$failed}} {{error $said}}; set r"
 )
+# CRn, CRm and opc2 of the fault status and address registers ("Architecture and Core Commands", arm mrc).
+_STATUS = {"dfsr": (5, 0, 0), "ifsr": (5, 0, 1), "dfar": (6, 0, 0), "ifar": (6, 0, 2)}
 _READ = _FRAME % "for {{set i 0}} {{$i < {words}}} {{incr i}} {{lappend r [string trim [{ap} 12]]}}"
 _WRITE = _FRAME % "{ap} 12 {value}"
 
@@ -93,6 +95,19 @@ class MonitorPort(MemoryPort):
             # What OpenOCD says of it is on the terminal already.
             raise AccessError("cannot %s 0x%08x through %s" % (what, address, self.name), address) from error
         return [int(number, 16) for number in _HEX.findall(said)]
+
+
+def fault_status(debugger: Debugger) -> Dict[str, int]:
+    """Read DFSR, IFSR, DFAR and IFAR of the halted core, lower-case names.
+
+    :returns: Nothing where OpenOCD does not give them.
+    """
+    try:
+        said = debugger.monitor("list " + " ".join("[arm mrc 15 0 %d %d %d]" % place for place in _STATUS.values()))
+    except ConnectError:
+        return {}
+    words = said.split()
+    return dict(zip(_STATUS, map(int, words))) if len(words) == len(_STATUS) and all(map(str.isdigit, words)) else {}
 
 
 def spaces_of(debugger: Debugger) -> List[Space]:

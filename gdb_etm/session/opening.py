@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client, attach, start
@@ -16,7 +17,7 @@ from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.description import core_type
 from gdb_etm.session.interpreter import interpreter
-from gdb_etm.session.monitor_port import spaces_of
+from gdb_etm.session.monitor_port import fault_status, spaces_of
 from gdb_etm.session.servers import kind_of
 
 # The error when a second connection would take GDB's own.
@@ -107,6 +108,7 @@ def over_monitor(debugger: Debugger) -> TargetConnection:
     title = "OpenOCD's access ports only: %s" % ", ".join(space.port.name for space in spaces)
     connection = TargetConnection("OpenOCD", title, None, spaces, None)
     connection.sees_halts = True
+    connection.fault_status = partial(fault_status, debugger)
     return connection
 
 

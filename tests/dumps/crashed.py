@@ -6,6 +6,7 @@ And what a live session says of the same.
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple
@@ -16,9 +17,11 @@ from gdb_etm.board.options import BoardOptions
 from tests.dumps.made import elf_core
 from tests.firmware.blackbox.build import elf
 from tests.firmware.build import symbol
+from tests.gdb_session import run_gdb
+from tests.openocd import board_with_pins, connect_commands, openocd
 
 RAM, RAM_SIZE = 0x20000000, 0x8000
-WAYS = {"call": 1, "load": 2, "stack": 3, "assertion": 4, "division": 5, "watchdog": 6}
+WAYS = {"call": 1, "load": 2, "stack": 3, "assertion": 4, "division": 5, "watchdog": 6, "trap": 7}
 MTB_BOARDS = ("m0", "m23", "m33,mtb")
 # Of instructions, long after the program hangs.
 WATCHDOG = "watchdog:40000"
@@ -98,6 +101,8 @@ def live(path: str, board: str, way: str) -> List[str]:
 
     It runs to the black box's first instruction, or to where it begins again after a reset.
     """
+    if board == "a9":
+        return _live_a(path, way)
     unit = 1 if board == "m33,mtb" else None
     option = ["board.faults=" + WATCHDOG] if way == "watchdog" else []
     with gdb_etm.connect("board:" + board, elf=path, unit=unit, option=option) as session:
@@ -110,6 +115,18 @@ def live(path: str, board: str, way: str) -> List[str]:
         else:
             session.run_to("*0x%x" % symbol(path, "etm_blackbox_fault"), _PATIENCE)
         return verdict(session.command("fault"))
+
+
+def _live_a(path: str, way: str) -> List[str]:
+    # GDB and OpenOCD, which control this core.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with board_with_pins(folder, "a9", "--elf", path) as config:
+            with openocd(config) as server:
+                commands = [*connect_commands(server, Path(path)), "etm connect target --dap-only", "etm start"]
+                commands += ["set {int}&order=%d" % WAYS[way], "hbreak *etm_blackbox_abort", "continue"]
+                output = run_gdb([*commands, "echo >>>\\n", "etm fault", "echo >>>\\n"])
+    return verdict(output.split(">>>\n")[1].splitlines())
 
 
 def verdict(lines: List[str]) -> List[str]:

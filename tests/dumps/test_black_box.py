@@ -8,6 +8,7 @@ is zlib's CRC-32.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import List
@@ -44,10 +45,12 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="no arm-none-eabi-gcc
 
 LIVE = {("m33", "O0"), ("m33", "Os"), ("m7", "Og"), ("m7", "O2"), ("m4", "O1"), ("m4", "Os"), ("m0", "O0")}
 LIVE |= {("m0", "O3"), ("m23", "O2"), ("m23", "Os"), ("m33,mtb", "O2"), ("m33,mtb", "Os")}
+LIVE |= {("a9", "O0"), ("a9", "Os")}
 # Each way to crash on one board at least, beside the one that is tried at every level on each.
 OTHERS = [("m33", "O2", "load"), ("m7", "Os", "load"), ("m4", "Og", "load"), ("m0", "O1", "load")]
 OTHERS += [("m33", "O2", "stack"), ("m7", "O2", "division"), ("m4", "Os", "assertion"), ("m33,mtb", "O3", "division")]
-OTHERS += [("m23", "O1", "load")]
+OTHERS += [("m23", "O1", "load"), ("a9", "O2", "load"), ("a9", "O3", "stack"), ("a9", "O0", "trap")]
+OTHERS += [("a9", "Og", "assertion")]
 
 
 def said(path: str, program: str, command: str = "fault") -> List[str]:
@@ -77,7 +80,9 @@ def test_a_core_file_says_what_the_live_session_says(board: str, level: str, tmp
     # A live session takes seconds: two levels for each board.
     if (board, level) in LIVE:
         assert lines == live(found.elf, board, "call")
-    assert any(line.startswith("==> collect, crash.c:") and "over device.filter" in line for line in lines)
+    # What that loop has become there stores to device.filter first, by an index of 8: nothing is seen to grow.
+    wanted = "makes the value" if (board, level) == ("a9", "O3") else "over device.filter"
+    assert any(line.startswith("==> collect, crash.c:") and wanted in line for line in lines)
 
 
 @pytest.mark.parametrize("board, level, way", OTHERS)
@@ -87,7 +92,8 @@ def test_other_crashes(board: str, level: str, way: str, tmp_path: Path) -> None
         # It is no fault, and the trace ends with the call.
         path = found.core(tmp_path)
         before, last = said(path, found.elf, "functions")[-2:]
-        assert before.split()[-1] in ("check", "run") and last.split()[-1].endswith("_Handler")
+        assert before.split()[-1] in ("check", "run")
+        assert last.split()[-1].endswith("_Handler") or last.split()[-1] == "etm_blackbox_fault"
         return
     lines = verdict(said(found.core(tmp_path), found.elf))
     # How often the way to it was gone before depends on how much trace there is.
@@ -152,10 +158,13 @@ def test_a_watchdog_resets_while_it_traces(board: str, tmp_path: Path) -> None:
     assert capture.notes[0].startswith("a reset came while it traced") and not capture.sources[0].core.registers
     lines = verdict(said(core, found.elf))
     what, function, why = hung(lines)
-    assert what.endswith("eset (exception 1)") and function == "await" and "loaded from answers" in why
+    assert re.search(r"\breset( \(exception 1\))?$", what, re.IGNORECASE) and function == "await" and "loaded from answers" in why
     # The loop, which the next start ends, but for a Micro Trace Buffer: a reset switches that off.
-    before, after = " ".join(said(core, found.elf, "functions")).split(" (exception 1)>")
+    before, after = re.split(r"eset(?: \(exception 1\))?>", " ".join(said(core, found.elf, "functions")))
     assert "await" in before and ("etm_blackbox_begin" in after) == (board not in MTB_BOARDS)
+    if board == "a9":
+        # Behind OpenOCD it is halted, and the watchdog with it, until the trace is started.
+        return
     if board not in MTB_BOARDS:
         assert hung(live(found.elf, board, "watchdog")) == [what, function, why]
         return
@@ -212,18 +221,21 @@ def test_what_is_damaged_or_not_there() -> None:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_its_size(board: str, tmp_path: Path) -> None:
-    """Under a kilobyte of code for each core.
+    """Under a kilobyte of code for each Cortex-M.
 
-    With the search of the ROM tables.
+    With the search of the ROM tables; A-profile's handler changes modes, and cleans the caches.
     """
     out = tmp_path / "blackbox.o"
     gcc = compiler() or ""
-    options = ["-mthumb", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-Os"]
+    is_a = board == "a9"
+    options = ["-DETM_BLACKBOX_ROM=0xf8800000"] if is_a else []
+    options += ["-mthumb", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-Os"]
     source = str(BLACK_BOX / "etm_blackbox.c")
     subprocess.run([gcc, "-mcpu=" + BOARDS[board][0], *options, "-c", source, "-o", str(out)], check=True)
     sizes = subprocess.run([gcc[:-3] + "size", "-A", str(out)], stdout=subprocess.PIPE, check=True).stdout.decode()
     by_name = {line.split()[0]: int(line.split()[1]) for line in sizes.splitlines() if line.startswith(".")}
-    assert 0 < by_name[".text"] < 1024 and by_name[".rodata"] < 300
+    handler = by_name.pop(".text.etm_blackbox_fault", 0)
+    assert 0 < by_name[".text"] + handler < (1200 if is_a else 1024) and by_name[".rodata"] < 300
     assert not {
         name
         for name, size in by_name.items()

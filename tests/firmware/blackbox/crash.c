@@ -5,7 +5,7 @@
 
 #define COUNT 8u
 
-enum way { NOT_YET, CALL, LOAD, STACK, ASSERTION, DIVISION, WATCHDOG };
+enum way { NOT_YET, CALL, LOAD, STACK, ASSERTION, DIVISION, WATCHDOG, TRAP };
 
 /* What is asked for, once the program is there; a reset leaves it. */
 __attribute__((section(".noinit"), used)) volatile enum way order;
@@ -118,6 +118,10 @@ unsigned run(void)
     case DIVISION:
         device.samples[0] = sum - sum;
         return shared(1, device.samples[0]);
+    case TRAP:
+        if (sum)
+            __builtin_trap();
+        return 1;
     default:
         await();
         return 0;
