@@ -1,8 +1,9 @@
 """A Cortex-A9 board: the machine, its trace components, its debug port.
 
-What is where is what a debugger sees on a Zynq-7000 (UG585, tables 4-7 and 28-1): the components that software has at
-0xF8800000 and on, which is a window of this board, too, are at 0x80000000 and on at the APB-AP.  There too access port 0 is an AHB-AP to system memory,
-without debug components, and 1 the APB-AP.  Part numbers are Arm's own, that of the ROM table is made up.
+What is where is what is there on a Zynq-7000 (UG585, tables 4-7 and 28-1): the components that the core's loads and
+stores reach at 0xF8800000 and on are at 0x80000000 and on at the APB-AP.  There too access port 0 is an AHB-AP to
+system memory, without debug components, and 1 the APB-AP.  Part numbers are Arm's own, that of the ROM table is made
+up.
 
 pyOCD controls no Cortex-A.  So the core runs by itself from power-up on, or with ``hold`` from when its trace unit is
 switched on; BKPT halts it, and a script can halt it and let it run by DBGDRCR.

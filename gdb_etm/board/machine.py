@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Collection, List, Sequence
+from typing import Collection, Sequence
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import Accesses, BusAccess

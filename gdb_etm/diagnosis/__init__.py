@@ -8,6 +8,7 @@ none, the verdict is where the value was first.
 In the order in which they are used:
 
 - ``reported.py``: single bits of the fault status registers; ``causes.py``: all of them in plain words.
+- ``aborts.py``: an A-profile core's fault status.
 - ``status.py``: what those registers tell of the fault that was taken, and what they do not; ``changed.py``: what its
   handler has changed of them.
 - ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and

@@ -1,9 +1,9 @@
 """What an A-profile core's fault status registers tell of an abort.
 
-Each abort writes them anew, so they are of the last one of their kind; an undefined instruction leaves them as they are.
+Each abort writes them anew, so they are of the last one of their kind; an undefined instruction leaves them.
 
-Ref: Armv7-A and Armv7-R Architecture Reference Manual (DDI 0406C), B3.13 (table B3-23 with short descriptors, B3-24 with
-long ones, which DFSR.LPAE and IFSR.LPAE say) and B4.1.51 to B4.1.96.
+Ref: Armv7-A and Armv7-R Architecture Reference Manual (DDI 0406C), B3.13: table B3-23 with short descriptors, B3-24
+with long ones, which DFSR.LPAE and IFSR.LPAE say; B4.1.52, B4.1.96.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     at_fault = at_fault or stacks.at_fault(site)
     if at_fault is None:
         outside = bounds.at_fault(site)
-        at_fault = (wrapped(scene, slice_, outside) or outside) if outside is not None else floats_off(scene, site, registers)
+        found = None if outside is None else wrapped(scene, slice_, outside) or outside
+        at_fault = found or floats_off(scene, site, registers)
     if at_fault is not None and site.late and at_fault.address is not None:
         # It is part of the history.
         at_fault = at_fault._replace(number=site.number + 1, address=None)

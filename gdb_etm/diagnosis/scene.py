@@ -266,7 +266,7 @@ class Scene:
         return self._templates.at(address, self._isa.get(address, self.history.instruction(number).isa))
 
     def tell_isa(self, address: int, isa: Isa) -> None:
-        """Say in which instruction set the code at an address is that did not run."""
+        """Say in which instruction set code is that did not run."""
         self._isa[address] = isa
 
     def is_mapped(self, address: int) -> bool:

@@ -277,9 +277,7 @@ def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
     return "where no code is"
 
 
-def _accessed(
-    scene: Scene, number: int, address: Optional[int], reported: _Reported
-) -> Tuple[Bad, ...]:
+def _accessed(scene: Scene, number: int, address: Optional[int], reported: _Reported) -> Tuple[Bad, ...]:
     template = scene.template_at(address & ~1, number) if address is not None else None
     if template is None:
         return ()

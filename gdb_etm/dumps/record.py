@@ -107,25 +107,21 @@ def read_record(read: Read, address: int) -> Optional[BlackBoxRecord]:
         raise ImageError("%s or its trace is damaged: its checksum is 0x%08x, not 0x%08x" % (where, found, checksum))
     end = _CORE_AT + len(_CORE_NAMES)
     system, registers = _named(words[end:], _PROTOCOLS[kind], unit)
-    core = dict(zip(_A_NAMES if _PROTOCOLS[kind] == "ptm" else _CORE_NAMES, words[_CORE_AT:end]))
     if _PROTOCOLS[kind] == "ptm":
-        core, registers = _of_a_profile(core, system), _while_traced(registers)
+        core, registers = _of_a_profile(words[_CORE_AT:end], system), _while_traced(registers)
+    else:
+        core = _of_m_profile(words[_CORE_AT:end], system)
     if _PROTOCOLS[kind] == "etmv3":
         core.update(_stopped(core, address, unit))
     is_fault = cause == _FAULT
     if _PROTOCOLS[kind] == "mtb":
         registers.update(_of_system(system, registers.get("MTB_MASTER", 0), is_fault))
         capacity, pointer, status = 0, registers.get("MTB_POSITION", 0), 0
-    cpuid = system.get("CPUID", system.get("MIDR", 0))
-    if "MIDR" not in system and cpuid >> 16 & 0xF == _MAINLINE:
-        core.update((name.lower(), system[name]) for name in _STATUS if name in system)
-        # They are there with the Security Extension alone.
-        core.update((name.lower(), system[name]) for name in _SECURE_STATUS if system.get(name))
     return BlackBoxRecord(
         _PROTOCOLS[kind],
         is_fault,
         resets,
-        cpuid,
+        system.get("CPUID", system.get("MIDR", 0)),
         trace,
         capacity,
         pointer,
@@ -142,11 +138,20 @@ def _of_system(system: Mapping[str, int], master: int, is_fault: bool) -> Dict[s
     return {**found, "MTB_MASTER": master | 1 << 31} if is_fault else {**found, "DHCSR": _WAS_RESET}
 
 
-def _of_a_profile(core: Mapping[str, int], system: Mapping[str, int]) -> Dict[str, int]:
+def _of_m_profile(words: Sequence[int], system: Mapping[str, int]) -> Dict[str, int]:
+    core = dict(zip(_CORE_NAMES, words))
+    if system.get("CPUID", 0) >> 16 & 0xF == _MAINLINE:
+        core.update((name.lower(), system[name]) for name in _STATUS if name in system)
+        # They are there with the Security Extension alone.
+        core.update((name.lower(), system[name]) for name in _SECURE_STATUS if system.get(name))
+    return core
+
+
+def _of_a_profile(words: Sequence[int], system: Mapping[str, int]) -> Dict[str, int]:
     # The handler of an exception takes SP, and what is called takes R12.
-    found = dict(core)
+    found = dict(zip(_A_NAMES, words))
     status, failed = found.pop("spsr"), (found.pop("failed_sp"), found.pop("failed_lr"))
-    name = status_name(core["cpsr"]) if status else None
+    name = status_name(found["cpsr"]) if status else None
     if name is None:
         found.pop("r12")
         return found

@@ -10,8 +10,8 @@ import gdb
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError, CommandError
-from gdb_etm.program.modes import banked_names, status_name
 from gdb_etm.gdbui.version import VERSION
+from gdb_etm.program.modes import banked_names, status_name
 
 # What GDB's target descriptions call the registers of 32-bit cores; OpenOCD writes xPSR.
 _REGISTERS = ["r%d" % number for number in range(13)] + [

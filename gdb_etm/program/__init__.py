@@ -14,5 +14,6 @@
 - ``inline_stacks.py``: an instruction's line in its function, through those that were inlined.
 - ``code_pieces.py``: where instructions are, and where data between them.
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.
+- ``modes.py``: modes of an A-profile core, and its banked registers.
 - ``comparator_limits.py``: where a comparator of instruction addresses may miss.
 """

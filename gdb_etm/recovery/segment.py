@@ -9,7 +9,6 @@ from gdb_etm.history.halts import breaks
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
-from gdb_etm.program.modes import failed
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -272,9 +271,7 @@ class Solution:
         for name, value in registers.items():
             for slot, meant, bits in slot_values(name, value) if name not in ("msp", "psp") else ():
                 ssa.learn(current[slot], meant, bits, why)
-        banked, found = failed(registers), self.flow.failed
-        for variable, value in zip(found, banked) if found is not None and banked is not None else ():
-            ssa.learn(variable, MASK, value, why)
+        self.flow.learn_failed(registers, why)
         self.limits.anchor(registers, why)
         status, control = registers.get("xpsr"), registers.get("control")
         if status is None or control is None:

@@ -18,7 +18,6 @@ from gdb_etm.coresight.vendor import Vendor, Word, checked
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
-from gdb_etm.program.modes import status_name
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.chip import core_of, part_ids, path_with
 from gdb_etm.session.description import info_lines, path_line, start_line, status_lines
@@ -36,8 +35,7 @@ class TargetConnection:
 
     :param name: What it is connected to, for messages.
     :param title: The first line of the greeting.
-    :param core: The processor that is traced; None where only the trace hardware is reached, and another server, or
-        nobody, has the processor.
+    :param core: The processor that is traced; None where only the trace hardware is reached.
     :param spaces: Where to look for components, the core's own memory space first.
     :param client: The process beside GDB; None over GDB's own connection.
     """
@@ -81,8 +79,8 @@ class TargetConnection:
         self._held: Optional[RawCapture] = None
         # Whether the user wants halts to give captures; after an interruption the hardware may differ.
         self.is_tracing = False
-        # Reads the fault status of an A-profile core; empty where nobody can.
-        self.fault_status: Callable[[], Dict[str, int]] = dict
+        # Reads the fault status of an A-profile core with these registers; empty where nobody can.
+        self.fault_status: Callable[[Mapping[str, int]], Dict[str, int]] = lambda known: {}
         # Says how long the core has run since it was halted; empty where nobody measures that.
         self.measure: Callable[[], str] = lambda: ""
 
@@ -221,15 +219,12 @@ class TargetConnection:
 
     @recorded("core registers")
     def special_registers(self, known: Mapping[str, int]) -> Dict[str, int]:
-        """Read special registers that the debugger's server does not give.
-
-        The core is halted; empty where they cannot be read.
+        """Read what a halted core's server does not give.
 
         :param known: Those that are known, by their lower-case names.
         """
         if not is_m_profile(self._core):
-            # Of an A-profile core that handles a fault.
-            return {} if status_name(known.get("cpsr", 0)) is None else self.fault_status()
+            return self.fault_status(known)
         if self._special is None:
             self._special = SpecialRegisters(self._spaces[0].port)
         return {**self._special.missing(known), **self._special.fault_status()}

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _WORD = 4
 # Instructions of the black box before the unit stops, at most.
 _MOST_TAIL = 32
-# Offsets of the vectors for faults on A-profile, whose table has 32 bytes (DDI 0406C, table B1-3); and LDR of the PC from
-# a literal behind it, as such tables have it.
+# Offsets of the vectors for faults on A-profile, whose table has 32 bytes (DDI 0406C, table B1-3); and LDR of the PC
+# from a literal behind it, as such tables have it.
 _VECTORS = {"Undefined Instruction": 0x04, "Prefetch abort": 0x0C, "Data abort": 0x10, "Asynchronous data abort": 0x10}
 _TABLE, _LDR_PC = 0x1F, 0xE59FF000
 _ALL = TraceOptions()
@@ -195,7 +195,10 @@ class Anchored(NamedTuple):
         return state._replace(registers={**kept, "pc": last.address + last.size})
 
     def entered(self, history: ExecutionHistory) -> Tuple[HaltedState, ...]:
-        """Give the state that a handler began with whose first instructions are the last that were traced."""
+        """Give the state that a fault's handler began with.
+
+        Only of one whose first instructions are the last that were traced.
+        """
         number = self._entry(history)
         if number is None or self.end is None:
             return ()

@@ -10,11 +10,12 @@ Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6.
 from __future__ import annotations
 
 import re
-from typing import Dict, List
+from typing import Dict, List, Mapping
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.coresight.romtable import Space
 from gdb_etm.errors import AccessError, ConnectError
+from gdb_etm.program.modes import status_name
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.servers import kind_of
 
@@ -97,11 +98,14 @@ class MonitorPort(MemoryPort):
         return [int(number, 16) for number in _HEX.findall(said)]
 
 
-def fault_status(debugger: Debugger) -> Dict[str, int]:
+def fault_status(debugger: Debugger, known: Mapping[str, int]) -> Dict[str, int]:
     """Read DFSR, IFSR, DFAR and IFAR of the halted core, lower-case names.
 
-    :returns: Nothing where OpenOCD does not give them.
+    :param known: Its other registers.
+    :returns: Nothing outside of a fault's handler, and where OpenOCD does not give them.
     """
+    if status_name(known.get("cpsr", 0)) is None:
+        return {}
     try:
         said = debugger.monitor("list " + " ".join("[arm mrc 15 0 %d %d %d]" % place for place in _STATUS.values()))
     except ConnectError:

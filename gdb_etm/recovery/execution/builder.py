@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Iterator, List, Optional, Tuple, Union
+from typing import Final, Iterator, List, Mapping, Optional, Tuple, Union
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind, Isa
+from gdb_etm.program.modes import failed
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.constraints.graph import DEAD, INPUT, START, Premise
@@ -19,7 +20,7 @@ from gdb_etm.recovery.execution.traced_transfers import TracedTransfers
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
-from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
+from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, PSP, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.exception_frames import Word
@@ -172,10 +173,14 @@ class SsaBuilder:
         """
         return list(self._handlers.values())[-1] if self._handlers else None
 
-    @property
-    def failed(self) -> Optional[Tuple[int, int]]:
-        """The variables of SP and LR of the code that the innermost handler has interrupted."""
-        return self._exceptions.failed()
+    def learn_failed(self, registers: Mapping[str, int], why: int) -> None:
+        """Learn SP and LR of the code that has failed.
+
+        :param registers: Of the core at the end, lower-case.
+        """
+        banked, found = failed(registers), self._exceptions.failed()
+        for variable, value in zip(found, banked) if found is not None and banked is not None else ():
+            self.ssa.learn(variable, MASK, value, why)
 
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""

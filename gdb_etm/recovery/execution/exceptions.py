@@ -98,7 +98,10 @@ class TraceExceptions:
         return [_suspended(entry) for entry in self._open if entry is not None]
 
     def failed(self) -> Optional[Tuple[int, int]]:
-        """Give the variables of SP and LR as the innermost active exception found them, if one is active."""
+        """Give SP's and LR's variables as the active exception found them.
+
+        :returns: None where none is active.
+        """
         entry = self._open[-1] if self._open else None
         if entry is None:
             return None
