@@ -20,7 +20,8 @@ def run_fault(session: DebugSession, values: Values) -> List[str]:
 def explained(session: DebugSession, found: Diagnosed) -> List[str]:
     """Write a diagnosis as lines; the background stands still meanwhile."""
     with found.known.solved(len(found.decoded.history) + 1, session.meter):
-        return fault_lines(found.diagnosis, found.status, found.scene, words_for(session, found.scene))
+        words = words_for(session, found.decoded, found.scene)
+        return fault_lines(found.diagnosis, found.status, found.scene, words)
 
 
 FAULT = Command(

@@ -47,14 +47,14 @@ def found_origin(session: DebugSession, at: Moment, values: Values) -> Chain:
     addresses = values.get(ADDRESSES) is True
     with at.known.solved(at.number, session.meter):
         asked = asked_for(at, values.get(VALUE) or "")
-        return origin(asked, words_for(session, asked.scene), addresses)
+        return origin(asked, words_for(session, at.decoded, asked.scene), addresses)
 
 
 def found_uses(session: DebugSession, at: Moment, values: Values) -> Chain:
     """Find what was made of the value that is asked for."""
     with at.known.solved(at.number, session.meter):
         asked = asked_for(at, values.get(VALUE) or "")
-        return uses(asked, words_for(session, asked.scene))
+        return uses(asked, words_for(session, at.decoded, asked.scene))
 
 
 def _lines(session: DebugSession, values: Values, find: Find) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.lost_updates import LostUpdate, lost_updates
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import object_at
-from gdb_etm.session.scenes import context_of, scene_for, words_for
+from gdb_etm.session.scenes import scene_for, words_for
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.stores import touches_of, value_of
 from gdb_etm.views.fault import Words
@@ -30,7 +30,7 @@ def run_race(session: DebugSession, values: Values) -> Iterator[str]:
         touched = touches_of(at, place)
         found = lost_updates(scene, touched.touches)
         shown = found if limit == "unlimited" else found[: int(limit)]
-        words = words_for(session, scene)
+        words = words_for(session, at.decoded, scene)
         lines = align([row for one in shown for row in _rows(at, one, words)])
     yield from at.news()
     symbol = session.debugger.symbol_at(place.address)
@@ -60,8 +60,7 @@ def _row(at: Moment, touch: Touch, words: Words, what: str, more: str = "") -> L
     address = scene.index.address(touch.number)
     symbol, line = words.symbol(address), words.line(address)
     value = value_of(at, touch.number + int(touch.store), touch.address, touch.size)
-    context = context_of(at.session, at.decoded, scene, touch.number)
-    said = ", ".join([one for one in (context, more) if one])
+    said = ", ".join([one for one in (words.context(touch.number), more) if one])
     place = "<%s>" % symbol if symbol else "0x%08x" % address
     return ["#{:,}".format(touch.number), place, what, value_text(value, 2 * touch.size), line, said]
 

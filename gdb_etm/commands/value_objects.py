@@ -17,7 +17,7 @@ from gdb_etm.diagnosis.runs import Run
 from gdb_etm.session.diagnosed import diagnosed
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import object_at
-from gdb_etm.session.scenes import context_of, scene_for, words_for
+from gdb_etm.session.scenes import scene_for, words_for
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.stores import loads, stores, touches_of, value_of
 from gdb_etm.views.fault import fault_object
@@ -27,7 +27,8 @@ from gdb_etm.views.writes import run_value
 
 def _fault(session: DebugSession, values: Values) -> Dict[str, Any]:
     found = diagnosed(session, values.get(TRACE_ID))
-    return document("fault", fault_object(found.diagnosis, found.status, found.scene, words_for(session, found.scene)))
+    words = words_for(session, found.decoded, found.scene)
+    return document("fault", fault_object(found.diagnosis, found.status, found.scene, words))
 
 
 def _chain(kind: str, find: Find) -> Callable[[DebugSession, Values], Dict[str, Any]]:
@@ -65,11 +66,11 @@ def _run(at: Moment, run: Run, are_loads: bool) -> Dict[str, Any]:
 
 def _where(at: Moment, number: int) -> Dict[str, Any]:
     scene = scene_for(at.session, at.decoded, at.known)
-    words, address = words_for(at.session, scene), scene.index.address(number)
+    words, address = words_for(at.session, at.decoded, scene), scene.index.address(number)
     return {
         "symbol": words.symbol(address) or None,
         "line": words.line(address) or None,
-        "context": context_of(at.session, at.decoded, scene, number) or None,
+        "context": words.context(number) or None,
     }
 
 

@@ -16,7 +16,7 @@ from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import MemoryObject, object_at
 from gdb_etm.session.recovered import named
-from gdb_etm.session.scenes import context_of, scene_for, words_for
+from gdb_etm.session.scenes import scene_for, words_for
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.stores import loads, stores
 from gdb_etm.views.fault import Words
@@ -81,7 +81,7 @@ def _cut(at: Moment, first: int) -> str:
 
 def _lines(at: Moment, found: Sequence[Run], place: MemoryObject, kind: str) -> List[str]:
     scene = scene_for(at.session, at.decoded, at.known)
-    words = words_for(at.session, scene)
+    words = words_for(at.session, at.decoded, scene)
     rows = [_cells(at, scene, words, run, place, kind) for run in found]
     lines: List[str] = []
     for run, line in zip(found, align(rows)):
@@ -112,7 +112,7 @@ def _words(at: Moment, scene: Scene, words: Words, run: Run) -> AccessWords:
     exception = _pushed(at, run.number) if run.is_pushed else None
     if exception is not None:
         return AccessWords("<%s>" % exception_text(exception), "", name, "", "", "")
-    context = context_of(at.session, at.decoded, scene, run.number)
+    context = words.context(run.number)
     caller = "" if run.caller is None else " ".join(["#{:,}".format(run.caller), *_where(scene, words, run.caller)])
     place, line = _where(scene, words, run.number)
     return AccessWords(place, line, name, context, caller, "")

@@ -14,7 +14,7 @@ _COPIES = re.compile(
 )
 # Itanium C++ ABI, 5.1.4.3.
 _DESTRUCTOR = re.compile(r"^_Z.*D[0-2]Ev$")
-_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/")
+_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/", "/include/c++/")
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 
 
@@ -24,7 +24,12 @@ def is_library(name: str, path: str) -> bool:
     :param name: As its symbol has it, or as a debugger writes it.
     :param path: Of its source file; empty where unknown.
     """
-    return bool(_COPIES.fullmatch(name)) or any(part in path for part in _PATHS)
+    return bool(_COPIES.fullmatch(name)) or is_library_file(path)
+
+
+def is_library_file(path: str) -> bool:
+    """Check whether a source file is a library's."""
+    return any(part in path for part in _PATHS)
 
 
 def is_allocator(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.library import is_library, is_library_file
 from gdb_etm.history.frames import Function
 from gdb_etm.program.containers import Container
 from gdb_etm.program.datatypes import ARRAY, STRUCT
@@ -28,6 +29,18 @@ class Area(NamedTuple):
     def end(self) -> int:
         """The address just past it."""
         return self.start + self.size
+
+
+class InlinedCall(NamedTuple):
+    """A call of a library's function that was inlined."""
+
+    # The function, without its parameters.
+    name: str
+    # Where the program's own code calls it.
+    file: str
+    line: int
+    # The first address of what calls it.
+    caller: int
 
 
 class DebugNames:
@@ -101,6 +114,25 @@ class DebugNames:
         """Name the function that begins at an address; empty where none does."""
         found = self._function_at(address & ~1)
         return found.name if found is not None and found.start == address & ~1 else ""
+
+    def inlined_call(self, address: int) -> Optional[InlinedCall]:
+        """Give the program's own call by which a library's code is at an instruction.
+
+        :returns: None where the instruction is the program's own, or in a library's function that was not inlined.
+        """
+        if not is_library_file(self.file(address)):
+            return None
+        scopes = list(self._frames.functions(address))
+        gone = (
+            self._frames.inlined_before(address) if scopes and not is_library(scopes[0].name, scopes[0].file) else None
+        )
+        scopes = [gone, *scopes] if gone is not None else scopes
+        for inner, outer in zip(scopes, scopes[1:]):
+            if not inner.is_inlined or not is_library(inner.name, inner.file):
+                break
+            if not is_library(outer.name, outer.file) and inner.call_line:
+                return InlinedCall(inner.name, inner.call_file, inner.call_line, outer.start)
+        return None
 
     def parameters(self, address: int) -> Optional[int]:
         """Count the registers that a function's arguments are in; None where unknown.

@@ -43,6 +43,9 @@ class FunctionScope(NamedTuple):
     line: int
     # Whether it is inlined here.
     is_inlined: bool
+    # Where it is called, of an inlined one, as of where it is declared.
+    call_file: str
+    call_line: int
     # Its first address there.
     start: int
     parameters: Sequence[FormalParameter]
@@ -99,6 +102,15 @@ class FrameVariables:
         :returns: Inlined ones, and last the one that has the code; empty where that is not known.
         """
         return next(filter(None, (file.functions(address) for file in self._files)), ())
+
+    def inlined_before(self, address: int) -> Optional[FunctionScope]:
+        """Give the newest inlined function of which no instruction is left, in the innermost scope.
+
+        Compilers leave a place where it was, and no range; the line table has its lines there.
+
+        :param address: Of an instruction at that place, or behind it.
+        """
+        return next(filter(None, (file.inlined_before(address) for file in self._files)), None)
 
     def beginning(self, address: int) -> Optional[FunctionScope]:
         """Give the function whose first instruction is at an address.
@@ -158,6 +170,17 @@ class _File:
         except ImageError:
             pass  # nothing is known
         return found
+
+    def inlined_before(self, address: int) -> Optional[FunctionScope]:
+        try:
+            with readable(self._path, _UNREADABLE):
+                scopes, tree = self._scopes(address), self._code.tree
+                inside = tree.children_of_kind(scopes[-1], _FUNCTIONS[1], with_code=True) if scopes else ()
+                gone = [(number_of(die, "DW_AT_low_pc"), die) for die in inside if not self._code.ranges(die)]
+                before = [(low, die.offset, die) for low, die in gone if low is not None and low <= address]
+                return self._function(max(before)[2]) if before else None
+        except ImageError:
+            return None
 
     def beginning(self, address: int) -> Optional[FunctionScope]:
         try:
@@ -229,13 +252,16 @@ class _File:
 
     def _function(self, die: Any) -> FunctionScope:
         tree = self._code.tree
-        file, line = self._declared(die)
+        file, line = self._place(die, "decl")
+        call = self._place(die, "call")
         parameters, is_variadic = self._parameters(die)
         result = self._types.of(die)
         size, kind = (result.size, result.kind) if result is not None else (0, "")
-        start = self._code.ranges(die)[0][0]
+        ranges = self._code.ranges(die)
+        start = ranges[0][0] if ranges else number_of(die, "DW_AT_low_pc") or 0
         is_inlined = die.tag == "DW_TAG_inlined_subroutine"
-        return FunctionScope(qualified(tree, die), file, line, is_inlined, start, parameters, is_variadic, size, kind)
+        name = qualified(tree, die)
+        return FunctionScope(name, file, line, is_inlined, *call, start, parameters, is_variadic, size, kind)
 
     def _parameters(self, die: Any) -> Tuple[List[FormalParameter], bool]:
         # Copies leave parameters out; those of a declaration in a class have no names.
@@ -259,9 +285,10 @@ class _File:
             else:
                 yield one
 
-    def _declared(self, die: Any) -> Tuple[str, int]:
-        line, holder = number_of(die, "DW_AT_decl_line"), holder_of(die, "DW_AT_decl_file")
-        number = number_of(die, "DW_AT_decl_file")
+    def _place(self, die: Any, kind: str) -> Tuple[str, int]:
+        # Where it is declared, or called.
+        line, holder = number_of(die, "DW_AT_%s_line" % kind), holder_of(die, "DW_AT_%s_file" % kind)
+        number = number_of(die, "DW_AT_%s_file" % kind)
         if line is None or holder is None or number is None:
             return "", 0
         unit = holder.cu

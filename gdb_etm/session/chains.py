@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.uses import find_uses
@@ -12,7 +11,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.asked import Asked
-from gdb_etm.views.fault import SAYS_MORE, Words, is_beginning, place_words
+from gdb_etm.views.fault import Words, place_words, says_more
 from gdb_etm.views.steps import place_name, step_text, value_at
 from gdb_etm.views.text import plural
 from gdb_etm.views.tree import TreeStep
@@ -22,7 +21,6 @@ from gdb_etm.views.values import mark
 _ENDS = {
     MakerKind.CONSTANT: "a constant of the program",
     MakerKind.DEVICE: "what a device, or another master, put there is in no trace of the core's",
-    **SAYS_MORE,
 }
 _UNSURE = 'what it rests on is not followed; "etm why" says why'
 
@@ -96,7 +94,7 @@ def origin(asked: Asked, words: Words, addresses: bool = False) -> Chain:
             continue
         kept[node.at] = len(steps)
         steps.append(chain_step(node, scene, words)._replace(parent=parent))
-    return Chain(_title(asked), tuple(steps), _end(found, on_stack, scene.history.end_reason))
+    return Chain(_title(asked), tuple(steps), _end(found, on_stack, scene))
 
 
 def _is_stack(node: Node, found: Slice) -> bool:
@@ -122,13 +120,13 @@ def chain_step(node: Node, scene: Scene, words: Words) -> ChainStep:
     return ChainStep(number, name, value.value, made, maker.tier, place, line, text, node.parent, node.is_address)
 
 
-def _end(found: Slice, on_stack: Optional[Node], began: BufferEnd) -> str:
+def _end(found: Slice, on_stack: Optional[Node], scene: Scene) -> str:
     ends = [node for node in found.nodes if node.maker.kind in _ENDS or node.maker.tier > Tier.ASSUMED]
     # What is not known says more than a constant.
     own = sorted([node for node in ends if not node.is_address], key=lambda node: node.maker.kind is MakerKind.CONSTANT)
     if own:
-        text = _ENDS.get(own[0].maker.kind, _UNSURE)
-        if is_beginning(own[0].maker, began):
+        text = _ENDS.get(own[0].maker.kind) or says_more(own[0], scene) or _UNSURE
+        if own[0].maker.kind is MakerKind.BEFORE and not says_more(own[0], scene):
             text = "tracing started there"
         return "[ends at #{:,}: {}]".format(own[0].maker.number, text)
     if on_stack is not None:

@@ -10,6 +10,7 @@ from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.elements import Exception_
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.past import recovered
@@ -53,7 +54,8 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
     known = recovered(session, decoded)
     end = decoded.anchored.end
     registers: Mapping[str, int] = end.registers if end is not None else {}
-    with known.solved(len(decoded.history) + 1, session.meter):
+    # It makes nothing that refers to itself, and what is recovered is much to look through.
+    with garbage_uncollected(), known.solved(len(decoded.history) + 1, session.meter):
         scene = scene_for(session, decoded, known)
         changed = at_fault(scene, registers)
         found = diagnose(scene, changed.registers)

@@ -44,6 +44,8 @@ class FaultVerdict(NamedTuple):
     tier: Tier
     # Of another instruction that has part in it.
     other: Optional[int]
+    # The handler or thread that executed it, such as ``"in SysTick"``; empty where there is but one thread.
+    context: str
 
 
 class Fault(NamedTuple):
@@ -75,7 +77,7 @@ def fault_of_history(session: DebugSession, decoded: Decoded) -> Fault:
     """
     found = diagnosed_of(session, decoded)
     diagnosis, scene = found.diagnosis, found.scene
-    site, words = diagnosis.site, words_for(session, scene)
+    site, words = diagnosis.site, words_for(session, decoded, scene)
     with found.known.solved(len(decoded.history) + 1, session.meter):
         lines = fault_lines(diagnosis, found.status, scene, words)
         chain: List[ChainStep] = []
@@ -87,7 +89,16 @@ def fault_of_history(session: DebugSession, decoded: Decoded) -> Fault:
         number = wrong.number if wrong.address is None else None
         address = scene.index.address(wrong.number) if wrong.address is None else wrong.address & ~1
         place, line = place_words(words, address)
-        verdict = FaultVerdict(wrong.kind.name.lower(), number, place, line, wrong.text, wrong.tier, wrong.other)
+        verdict = FaultVerdict(
+            wrong.kind.name.lower(),
+            number,
+            place,
+            line,
+            wrong.text,
+            wrong.tier,
+            wrong.other,
+            words.context(wrong.number),
+        )
     exception = site.event.name if site.event is not None else ""
     bad = tuple([BadValue(one.what, one.value, one.why) for one in site.bad])
     status = tuple(found.status.lines)
@@ -104,7 +115,7 @@ def origin_in(session: DebugSession, decoded: Decoded, what: str, number: int, a
     at = _moment(session, decoded, number)
     with at.known.solved(number, session.meter):
         asked = asked_for(at, what)
-        return origin(asked, words_for(session, asked.scene), addresses)
+        return origin(asked, words_for(session, at.decoded, asked.scene), addresses)
 
 
 def uses_in(session: DebugSession, decoded: Decoded, what: str, number: int) -> Chain:
@@ -117,7 +128,7 @@ def uses_in(session: DebugSession, decoded: Decoded, what: str, number: int) -> 
     at = _moment(session, decoded, number)
     with at.known.solved(number, session.meter):
         asked = asked_for(at, what)
-        return uses(asked, words_for(session, asked.scene))
+        return uses(asked, words_for(session, at.decoded, asked.scene))
 
 
 def _moment(session: DebugSession, decoded: Decoded, number: int) -> Moment:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
-from typing import Sequence, Tuple
+from functools import lru_cache, partial
+from typing import Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
@@ -14,6 +14,7 @@ from gdb_etm.program.frame_variables import FrameVariables, load_frame_variables
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.variables import StaticVariables, load_variables
 from gdb_etm.session.captures import Decoded
+from gdb_etm.session.debugger import SourceLine
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
@@ -69,7 +70,7 @@ def _is_readable(path: str) -> bool:
     return True
 
 
-def words_for(session: DebugSession, scene: Scene) -> Words:
+def words_for(session: DebugSession, decoded: Decoded, scene: Scene) -> Words:
     """Make the debugger's way to write what is in a program."""
     debugger, history = session.debugger, scene.history
 
@@ -85,25 +86,38 @@ def words_for(session: DebugSession, scene: Scene) -> Words:
         one = history.instruction(number)
         return text(one.address, one.size, one.isa)
 
+    def there(address: int) -> Optional[SourceLine]:
+        # A library's code that was inlined is of the line that calls it.
+        found, call = debugger.line_at(address & ~1), scene.names.inlined_call(address & ~1)
+        if call is None:
+            return found
+        caller = debugger.line_at(call.caller)
+        is_there = caller is not None and os.path.basename(caller.path) == os.path.basename(call.file)
+        return caller._replace(line=call.line) if caller is not None and is_there else None
+
     def line(address: int) -> str:
-        there = debugger.line_at(address & ~1)
-        return "%s:%d" % (os.path.basename(there.path), there.line) if there is not None else ""
+        return _line_text(there(address))
 
     def source(address: int) -> str:
-        there = debugger.line_at(address & ~1)
-        return (debugger.source_text(there) or "").strip() if there is not None else ""
+        found = there(address)
+        return (debugger.source_text(found) or "").strip() if found is not None else ""
 
     def symbol(address: int) -> str:
         return debugger.symbol_at(address & ~1)
 
-    return Words(instruction, at, symbol, line, source)
+    def inlined(address: int) -> str:
+        call = scene.names.inlined_call(address & ~1)
+        return "%s, %s" % (call.name, _line_text(debugger.line_at(address & ~1))) if call is not None else ""
+
+    context = partial(_context, session, decoded, scene)
+    return Words(instruction, at, symbol, line, source, inlined, context)
 
 
-def context_of(session: DebugSession, decoded: Decoded, scene: Scene, number: int) -> str:
-    """Name the handler or thread that executed an instruction.
+def _line_text(line: Optional[SourceLine]) -> str:
+    return "%s:%d" % (os.path.basename(line.path), line.line) if line is not None else ""
 
-    :returns: Such as ``"in SysTick"``; empty where there is but one thread.
-    """
+
+def _context(session: DebugSession, decoded: Decoded, scene: Scene, number: int) -> str:
     activation = scene.activation(number)
     exception = exception_of(activation.frame) if activation is not None else None
     if exception is not None and exception.event is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.diagnose import Diagnosis
@@ -11,7 +11,7 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FAR_AWAY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace, RegisterPlace
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.views.steps import place_name, step_text
 from gdb_etm.views.text import align, exception_text
@@ -33,12 +33,8 @@ _LATE_WORDS = {
     StoreDoubt.DEVICE: "a device, which may have no clock or power",
 }
 _TIERS = {Tier.EXACT: "exact", Tier.ASSUMED: "assumed", Tier.UNKNOWN: "not known"}
-# Why a way back ends, and what would say more.
-SAYS_MORE = {
-    MakerKind.BEFORE: 'what ran before is not known: a filter ("help etm filter") makes room for more',
-    MakerKind.HIDDEN: 'a store whose address is not known may be newer: "set etm anchor-memory on" says more next time',
-    MakerKind.OUTSIDE: 'what made it is not followed: data trace ("help etm start") says more next time',
-}
+# Types by size, for watchpoints.
+_WATCHED = {1: "char *", 2: "short *", 4: "int *"}
 
 
 class Words(NamedTuple):
@@ -54,6 +50,10 @@ class Words(NamedTuple):
     line: Callable[[int], str]
     # The source's text, by an address; empty where unknown.
     source: Callable[[int], str]
+    # "std::vector::push_back, stl_vector.h:1278", by an address: a library's function that is inlined in its line.
+    inlined: Callable[[int], str]
+    # "in SysTick", by an instruction's number; empty where there is but one thread.
+    context: Callable[[int], str]
 
 
 def fault_lines(diagnosis: Diagnosis, status: FaultStatus, scene: Scene, words: Words) -> List[str]:
@@ -132,10 +132,12 @@ def _why(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     chain = [node for node in diagnosis.chain if not _is_silent(node)]
     branch = next((node.branch for node in chain if node.branch is not None), None)
     most = _CHAIN if branch is None else _CHAIN - _DECIDING - 1
-    rows = _folded([_step(node, scene, words) for node in chain if node.branch is None], most)
+    own = _number(diagnosis.verdict.number) if diagnosis.verdict is not None else ""
+    rows = _folded([_step(node, scene, words) for node in chain if node.branch is None], most, own)
     if branch is not None:
         rows.append([*_at(branch, scene, words), "the branch that led there: %s" % words.instruction(branch)])
-        rows += _folded([_step(node, scene, words) for node in chain if node.branch is not None], _CHAIN)[:_DECIDING]
+        deciding = [_step(node, scene, words) for node in chain if node.branch is not None]
+        rows += _folded(deciding, _CHAIN, own)[:_DECIDING]
     return _titled("why", align(rows)) if rows else []
 
 
@@ -144,20 +146,22 @@ def _is_silent(node: Node) -> bool:
     return node.maker.kind is MakerKind.MERGED
 
 
-def _folded(rows: List[List[str]], most: int) -> List[List[str]]:
-    # What a loop repeats is told once; of a long chain both ends.
+def _folded(rows: List[List[str]], most: int, own: str) -> List[List[str]]:
+    # What a loop repeats is told once; of a long chain both ends, and the verdict's own step.
     kept: List[List[str]] = []
-    seen: Dict[Tuple[str, ...], int] = {}
+    seen: Set[Tuple[str, ...]] = set()
     for row in rows:
         key = tuple(row[1:3])
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] <= 1:
+        if key not in seen or row[0] == own:
             kept.append(row)
+        seen.add(key)
     left = len(rows) - len(kept)
     if len(kept) > most:
-        left += len(kept) - most
         half = most // 2
-        return kept[:half] + [["[%d more like these]" % left]] + kept[half - most + 1 :]
+        first, last = kept[:half], kept[half - most + 1 :]
+        between = [row for row in kept[half : half - most + 1] if row[0] == own][:1]
+        last = between + last[1:] if between else last
+        return first + [["[%d more like these]" % (len(rows) - len(first) - len(last))]] + last
     return kept + ([["[%d more like these]" % left]] if left else [])
 
 
@@ -180,11 +184,14 @@ def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     line, source = words.line(address), words.source(address)
     function = scene.names.function(address)
     where = "%s%s" % (function or "0x%08x" % address, ", %s" % line if line else "")
+    inlined, context = words.inlined(address), words.context(verdict.number)
     lines = ["%s: %s" % (where, verdict.text)]
     if source:
         lines.append("    %s" % source)
+    if inlined:
+        lines.append("    inlined there: %s" % inlined)
     what = "faulted itself" if verdict.address is not None else _number(verdict.number)
-    lines.append("%s; %s" % (what, _how_sure(verdict)))
+    lines.append("%s; %s" % (" ".join([what, context]).rstrip(), _how_sure(verdict)))
     if verdict.kind is SuspicionKind.ORIGIN:
         lines += _ends(diagnosis, scene)
     return _titled("==>", lines)
@@ -197,14 +204,42 @@ def _how_sure(verdict: Suspicion) -> str:
 
 
 def _ends(diagnosis: Diagnosis, scene: Scene) -> List[str]:
-    makers = [end.node.maker for end in diagnosis.ends]
-    makers = [one for one in makers if not is_beginning(one, scene.history.end_reason)]
-    return [SAYS_MORE[one.kind] for one in makers if one.kind in SAYS_MORE][:1]
+    return [text for text in [says_more(end.node, scene) for end in diagnosis.ends] if text][:1]
 
 
-def is_beginning(maker: Maker, began: BufferEnd) -> bool:
-    """Check whether a way back ends where tracing started."""
-    return maker.kind is MakerKind.BEFORE and began is BufferEnd.STARTED and maker.number <= 1
+def says_more(node: Node, scene: Scene) -> str:
+    """Say why a way back ends in what is not known, and what would tell more.
+
+    :returns: Nothing where it ends in what is known, or where tracing started.
+    """
+    kind, place = node.maker.kind, node.place
+    started = scene.history.end_reason is BufferEnd.STARTED
+    if kind is MakerKind.BEFORE and not (started and node.maker.number <= 1):
+        return 'what ran before is not known: a filter ("help etm filter") makes room for more'
+    if kind is MakerKind.HIDDEN:
+        text = "a store whose address is not known may be newer"
+        if started and not _is_anchored(scene):
+            return text + ': "set etm anchor-memory on" says more next time'
+        if isinstance(place, MemoryPlace):
+            pointer = _WATCHED.get(place.size, "char (*)[%d]" % place.size)
+            return text + ': "watch *(%s) 0x%08x" halts there next time' % (pointer, place.address)
+        return text
+    if kind is MakerKind.OUTSIDE:
+        more = ': data trace ("help etm start") says more next time' if _can_trace_data(scene) else ""
+        return "what made it is not followed" + more
+    return ""
+
+
+def _is_anchored(scene: Scene) -> bool:
+    # Whether memory is known as it was when tracing started.
+    core = scene.history.source.core
+    return core is not None and core.begin is not None and bool(core.begin.memory)
+
+
+def _can_trace_data(scene: Scene) -> bool:
+    # Whether the unit has data trace (TRCIDR0.TRCDATA), and it is off (TRCCONFIGR.DA and DV).
+    registers = scene.history.source.registers
+    return registers.get("TRCIDR0", 0) >> 3 & 3 == 3 and not registers.get("TRCCONFIGR", 0) >> 16 & 3
 
 
 def _next(diagnosis: Diagnosis, scene: Scene) -> List[str]:
@@ -277,6 +312,8 @@ def _object_verdict(verdict: Suspicion, scene: Scene, words: Words) -> Dict[str,
         "text": verdict.text,
         "tier": _TIERS[verdict.tier],
         "other": verdict.other,
+        "inlined": words.inlined(address) or None,
+        "context": words.context(verdict.number) or None,
     }
 
 

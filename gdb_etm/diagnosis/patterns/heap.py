@@ -14,6 +14,8 @@ from gdb_etm.recovery.values import Tier
 
 # Bytes of a block, at least.
 _SMALLEST = 8
+# Where the way of a pointer is lost.
+_OPEN = (MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
 
 class Release(NamedTuple):
@@ -71,15 +73,19 @@ class Heap:
             unset = self._unset(node, root.allocation)
             if unset is not None:
                 return unset
-        if root is not None and root.allocation is not None:
-            start = self._scene.result(root.allocation)
+        if root is not None and (root.allocation is not None or root.kind is MakerKind.BEFORE):
+            # A pointer that is older than the history leads to a block that was given before it.
+            start = root.address if root.allocation is None else self._scene.result(root.allocation)
+            since = 0 if root.allocation is None else root.allocation.last
             for release in reversed(self.releases):
-                if root.allocation.last < release.number < number and release.address == start:
+                if since < release.number < number and release.address == start:
                     if self._is_container(release):
                         return self._kept(number, release, root)
                     return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
             return None
-        base = self._pointers.base(node.maker.address) if root is None else None
+        # Who gave the block is not known.
+        is_open = root is None or root.kind in _OPEN
+        base = self._pointers.base(node.maker.address) if is_open else None
         pointer = self._scene.value(base).value if base is not None else None
         found = self._free_at(number, pointer) if pointer is not None else None
         if found is None or self._is_container(found):
