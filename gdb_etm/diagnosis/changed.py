@@ -76,7 +76,8 @@ def _written(scene: Scene, fault: int) -> Dict[str, int]:
     # The first store to each register since the fault.
     found: Dict[str, int] = {}
     for address, name in _REGISTERS.items():
-        stores = [one.number for one in scene.index.touching(address, _WORD) if one.store and one.number > fault]
+        touches = scene.index.touching(address, _WORD, fault + 1)
+        stores = [one.number for one in touches if one.store and one.number > fault]
         if stores:
             found[name] = stores[0]
     return found
@@ -115,7 +116,8 @@ def _stacked(scene: Scene, fault: int, event: Exception_) -> List[str]:
     value = scene.value(MemoryPlace(len(scene.history) + 1, address, _WORD)).value
     if value is None or value & ~1 == event.return_address & ~1:
         return []
-    stores = [one.number for one in scene.index.touching(address, _WORD) if one.store and one.number > fault]
+    touches = scene.index.touching(address, _WORD, fault + 1)
+    stores = [one.number for one in touches if one.store and one.number > fault]
     by = "#%s has changed it" % _n(stores[-1]) if stores else "the frame was overwritten, or is not there"
     return [
         "stacked PC 0x%08x: not where it faulted, which is 0x%08x by the trace: %s" % (value, event.return_address, by)

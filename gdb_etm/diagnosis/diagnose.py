@@ -34,6 +34,8 @@ _ENDS = {
 # UDF #255 and #254, GCC's and LLVM's.
 _TRAPS = (b"\xff\xde", b"\xfe\xde")
 _A32_TRAPS = (b"\xf0\x00\xf0\xe7", b"\xfe\xde\xff\xe7")
+# Addresses below it are NULL and a distance.
+_NEAR_NULL = 0x1000
 # Where what came before is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -248,11 +250,17 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     path = [node for node in path if node.is_address] or path
     wanted = scene.value(path[0].place).value
     same = [node for node in path if scene.value(node.place).value == wanted] if wanted is not None else path
+    what = "the value"
+    if wanted is not None and 0 < wanted < _NEAR_NULL and same:
+        # A member's, or an element's, distance was added to NULL.
+        null = [node for node in path[path.index(same[-1]) + 1 :] if scene.value(node.place).value == 0]
+        is_added = bool(null) and null[0].parent == same[-1].at and same[-1].maker.kind is MakerKind.COMPUTED
+        same, what = (null, "NULL") if is_added else (same, what)
     last = same[-1] if same else path[-1]
     tier = max(node.maker.tier for node in path)
     if last.maker.kind is MakerKind.COMPUTED:
-        return Suspicion(SuspicionKind.ORIGIN, last.maker.number, "makes the value", tier)
+        return Suspicion(SuspicionKind.ORIGIN, last.maker.number, "makes %s" % what, tier)
     stores = [node for node in path if node.maker.kind is MakerKind.STORED and node.maker.number]
     stores = [node for node in stores if not initialises(scene, node.maker.number)]
     number = stores[-1].maker.number if stores else last.maker.number
-    return Suspicion(SuspicionKind.ORIGIN, number, "has the value first, which %s" % end.text, tier)
+    return Suspicion(SuspicionKind.ORIGIN, number, "has %s first, which %s" % (what, end.text), tier)

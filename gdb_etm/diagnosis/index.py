@@ -41,7 +41,8 @@ class TraceIndex:
         self._by_word: Dict[int, List[Touch]] = {}
         # By address and size, what was asked for.
         self._touching: Dict[Tuple[int, int], List[Touch]] = {}
-        self._is_read = False
+        # From here on accesses are read; all older ones that are looked at are not.
+        self._since = len(recovery.history) + 1
         self._find_executions()
 
     def _find_executions(self) -> None:
@@ -69,12 +70,15 @@ class TraceIndex:
 
     def accesses(self, number: int) -> Sequence[KnownAccess]:
         """List the accesses of an instruction whose addresses are exact or assumed."""
-        self._read()
+        self._read(number)
         return self._by_number.get(number, ())
 
-    def touching(self, address: int, size: int) -> Sequence[Touch]:
-        """List the known accesses to a piece of memory, oldest first."""
-        self._read()
+    def touching(self, address: int, size: int, since: int = 1) -> Sequence[Touch]:
+        """List the known accesses to a piece of memory, oldest first.
+
+        :param since: Those of older instructions may be left out: to know them takes long.
+        """
+        self._read(since)
         key = address, size
         if key not in self._touching:
             found: List[Touch] = []
@@ -84,9 +88,19 @@ class TraceIndex:
             self._touching[key] = sorted(touching)
         return self._touching[key]
 
+    def newest_store(self, address: int, before: int) -> Optional[Touch]:
+        """Give the newest known store to a byte before an instruction."""
+        found: List[Touch] = []
+        self._read(min(before, len(self._recovery.history)))
+        while not found:
+            found = [one for one in self.touching(address, 1, self._since) if one.store and one.number < before]
+            if not found and not self._read(self._since - 1):
+                return None
+        return found[-1]
+
     def hidden(self, value: int) -> List[Maker]:
         """List the stores of a word whose addresses are not known."""
-        self._read()
+        self._read(1)
         return self._hidden.get(value, [])
 
     def extent(self, areas: Sequence[Tuple[int, int]], before: int) -> Optional[range]:
@@ -94,28 +108,28 @@ class TraceIndex:
 
         :param areas: The memory, each from its first address to just past its last.
         """
-        self._read()
+        self._read(1)
         used = [word * _WORD for word, touches in self._by_word.items() if touches[0].number < before]
         inside = [one for one in used if any(low <= one < high for low, high in areas)]
         return range(min(inside), max(inside) + _WORD) if inside else None
 
-    def _read(self) -> None:
-        if self._is_read:
-            return
-        self._is_read = True
-        number = len(self._recovery.history)
-        oldest = number - _REACH
-        while number > max(oldest, 0):
-            origins = self._recovery.origins(number)
+    def _read(self, number: int) -> bool:
+        # Back to an instruction; gives whether there was more.
+        first, last = len(self._recovery.history) - _REACH, self._since
+        while self._since > max(number, first + 1, 1):
+            origins = self._recovery.origins(self._since - 1)
             if origins is None:
                 break
             for at, access in origins.known():
                 self._add(at, access)
             for value, maker in origins.hidden():
                 self._hidden.setdefault(value, []).append(maker)
-            number = origins.first - 1
-        for touches in self._by_word.values():
-            touches.sort()
+            self._since = origins.first
+        if self._since < last:
+            self._touching.clear()
+            for touches in self._by_word.values():
+                touches.sort()
+        return self._since < last
 
     def _add(self, number: int, access: KnownAccess) -> None:
         if access.address is None or access.tier > Tier.ASSUMED:

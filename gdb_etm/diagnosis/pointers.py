@@ -16,6 +16,8 @@ _STEPS = 3000
 _LOOP = 6000
 # Functions that are told how much they write.
 _FILLS = re.compile(r"(__aeabi_)?mem(cpy|move|set)[48]?")
+# Registers in which a result may be.
+_SCRATCH = ("r0", "r1", "r2", "r3")
 # The stack pointers.
 POINTERS = ("sp", "psp", "msp")
 _PLAIN = (MakerKind.COPIED, MakerKind.COMPUTED, MakerKind.LOADED, MakerKind.STORED, MakerKind.KEPT, MakerKind.PUSHED)
@@ -133,7 +135,7 @@ class PointerRoots:
     def _allocation(self, place: Place, maker: Maker) -> Optional[ActivationSpan]:
         # The outermost function of an allocator that has returned a value.
         found: Optional[ActivationSpan] = None
-        if not isinstance(place, RegisterPlace) or place.name != "r0":
+        if not isinstance(place, RegisterPlace) or place.name not in _SCRATCH:
             return None
         one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
         if one is None or reader is not None and is_allocator(reader.name):
@@ -142,7 +144,9 @@ class PointerRoots:
             if activation.function is None or not is_allocator(activation.function.name):
                 break
             found = activation
-        return found
+        # Where a caller copies the result to a register that holds it already, nothing is written.
+        is_result = place.name == "r0" or found is None or self._scene.result(found) == self._scene.value(place).value
+        return found if is_result else None
 
 
 class Sweep(NamedTuple):

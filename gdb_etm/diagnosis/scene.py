@@ -179,9 +179,7 @@ class Scene:
         parts: List[Place] = []
         for offset in range(place.size):
             byte = MemoryPlace(place.number, place.address + offset, 1)
-            touches = [one for one in self.index.touching(byte.address, 1) if one.store and one.number < place.number]
-            origins = self.recovery.origins(touches[-1].number) if touches else None
-            stored = origins.stored(touches[-1].number, byte.address) if origins is not None else None
+            stored = self._newest_store(byte.address, place.number)
             if stored is None or stored[1] != value.value >> 8 * offset & 0xFF:
                 return None
             maker = stored[0]._replace(tier=max(stored[0].tier, Tier.ASSUMED))
@@ -205,10 +203,14 @@ class Scene:
 
         :returns: It, at tier UNKNOWN: one of unknown address may be newer.
         """
-        touches = [one for one in self.index.touching(place.address, 1) if one.store and one.number < place.number]
-        origins = self.recovery.origins(touches[-1].number) if touches else None
-        stored = origins.stored(touches[-1].number, place.address) if origins is not None else None
+        stored = self._newest_store(place.address, place.number)
         return stored[0]._replace(tier=Tier.UNKNOWN) if stored is not None else None
+
+    def _newest_store(self, address: int, before: int) -> Optional[Tuple[Maker, Optional[int]]]:
+        # Of those with known addresses; and the byte.
+        touch = self.index.newest_store(address, before)
+        origins = self.recovery.origins(touch.number) if touch is not None else None
+        return origins.stored(touch.number, address) if origins is not None and touch is not None else None
 
     def put(self, place: Place, value: Value, maker: Maker) -> None:
         """Say what is known of a place that recovery does not know."""
@@ -333,6 +335,9 @@ class Scene:
                 place = (cfa + offset) & MASK
                 if place < address + size and address < place + _WORD:
                     return FrameSlot(register, one)
+            if address + size <= cfa:
+                # Those above lie behind it; what they are may be known by what ran long ago.
+                break
         return None
 
     def locals(self, activation: ActivationSpan, number: int) -> Sequence[Area]:

@@ -68,7 +68,9 @@ class Races:
 
     def _lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         # The update that a store loses.
-        touches = self._scene.index.touching(accessed.address, accessed.size)
+        function = self._scene.activation(number)
+        since = function.first if function is not None else number
+        touches = self._scene.index.touching(accessed.address, accessed.size, since)
         own = range(bisect_left(touches, (number,)), bisect_left(touches, (number + 1,)))
         stores = [at for at in own if touches[at].store]
         found = lost_update(self._scene, touches, stores[-1]) if stores else None

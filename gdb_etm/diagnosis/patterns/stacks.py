@@ -81,14 +81,14 @@ class Stacks:
 
     def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
-        active = self.active(site.number)
-        top = self._top(active)
         for bad in site.bad:
-            for place in bad.places if bad.why == NO_MEMORY else ():
-                if not isinstance(place, RegisterPlace) or bad.value is None or top is None or bad.value >= top:
-                    continue
-                root = self._pointers.root([place])
-                if place.name == "sp" or root is not None and root.is_stack:
+            for place in bad.places if bad.why == NO_MEMORY and bad.value is not None else ():
+                root = self._pointers.root([place]) if isinstance(place, RegisterPlace) else None
+                is_stack = isinstance(place, RegisterPlace) and place.name == "sp" or root is not None and root.is_stack
+                # What the outermost frame was may be known by what ran long ago.
+                active = self.active(site.number) if is_stack else []
+                top = self._top(active)
+                if top is not None and bad.value is not None and bad.value < top:
                     return self._grown(active, site.number, "below RAM")
         return None
 
