@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -12,7 +13,9 @@ import pytest
 import gdb_etm
 from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd
+from gdb_etm.diagnosis.suspicion import SuspicionKind
 from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.recovery.rules import Rules
 from gdb_etm.session.diagnosed import diagnosed
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load
@@ -21,7 +24,7 @@ from gdb_etm.snapshot.writer import write_snapshot
 from tests.firmware.build import symbol
 from tests.firmware.cortex_m0.build import elf as m0_elf
 from tests.firmware.faulty.build import BUILT, missing
-from tests.firmware.faulty.run import Outcome, outcome
+from tests.firmware.faulty.run import Outcome, Way, outcome
 from tests.firmware.faulty.verdict import judge
 
 # One or two of each pattern; the rest is for "scripts/bench fault".
@@ -48,8 +51,12 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("keypad", "O2", "m0", "origin"),
     ("frames", "Os", "m0", "saved_register"),
     ("intake", "O2", "m33", "uncaught"),
+    ("pilot", "O0", "m7", "unset"),
+    ("flash", "O0", "m7", "origin"),
 )
 LONGEST = 25
+# The line that says which instruction a verdict is of.
+_OWN = re.compile(r" +#[0-9,]+(?=;)")
 
 
 def run(program: str, level: str, board: str) -> Outcome:
@@ -65,6 +72,27 @@ def run(program: str, level: str, board: str) -> Outcome:
 def test_the_verdict_names_the_culprit(program: str, level: str, board: str, kind: str) -> None:
     judged = judge(run(program, level, board))
     assert (judged.mark, judged.kind) == ("named", kind), judged
+
+
+@pytest.mark.sweep
+def test_a_pointer_that_is_older_than_the_history_is_one_to_what_was_freed_since() -> None:
+    reason = missing("agenda")
+    if reason is not None:
+        pytest.skip(reason)
+    # With data trace the buffer holds less of what ran.
+    judged = judge(outcome("agenda", "O2", "m4", BUILT.with_name(BUILT.name + Way.DATA.value), way=Way.DATA))
+    assert (judged.mark, judged.kind) == ("named", "freed"), judged
+
+
+def test_what_ran_long_ago_is_worked_out_only_where_a_step_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # An address is looked at as that of a stack, of a frame, and of what others store.
+    found = run("thermostat", "Og", "m33")
+    monkeypatch.setattr("gdb_etm.session.recovery_inputs.Rules", partial(Rules, window=8000))
+    session = DebugSession(OfflineDebugger([str(found.elf)]))
+    load(session, str(found.snapshot), [str(found.elf)], None)
+    got = diagnosed(session)
+    assert got.diagnosis.verdict is not None and got.diagnosis.verdict.kind is SuspicionKind.UNSET
+    assert len(got.decoded.history) - 8000 < got.known.recovery.since
 
 
 @pytest.mark.parametrize(
@@ -194,6 +222,40 @@ def test_where_no_step_is_wrong_the_branch_that_led_there_is_told(capsys: pytest
     at = next(index for index, line in enumerate(lines) if "the branch that led there: " in line)
     assert "messages.cpp:35" in lines[at]
     assert any("messages.cpp:60" in line and "= 0x02: stored from" in line for line in lines[at + 1 :])
+
+
+def test_the_verdicts_own_step_is_told_in_a_chain_that_repeats(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("ripples", "O0", "m7"), capsys=capsys)
+    (number,) = [match.group() for match in map(_OWN.match, lines) if match is not None]
+    assert any("more like these" in line for line in lines) and len(lines) <= LONGEST
+    assert sum(number.strip() + " " in line and "<move_all+" in line for line in lines) == 1
+
+
+def test_a_verdict_says_which_thread_ran_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("rooms", "O2", "m33")
+    lines = lines_of(found, capsys=capsys)
+    assert any(re.match(r" +#[0-9,]+ in thread reporting; this is assumed", line) for line in lines)
+    (line,) = lines_of(found, "--format", "json", capsys=capsys)
+    assert json.loads(line)["verdict"]["context"] == "in thread reporting"
+
+
+def test_a_verdict_in_a_librarys_header_is_of_the_line_that_calls_it(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = missing("signs")
+    if reason is not None:
+        pytest.skip(reason)
+    found = run("signs", "O2", "m7")
+    lines = lines_of(found, capsys=capsys)
+    at = next(index for index, line in enumerate(lines) if line.startswith("==>"))
+    ((name, culprit),) = found.facts["culprit_lines"]
+    assert ", %s:%d: writes outside of the block" % (name, culprit) in lines[at]
+    assert any("inlined there: std::" in line and "operator[], basic_string.h:" in line for line in lines[at:])
+
+
+def test_what_is_told_to_try_can_be_done(capsys: pytest.CaptureFixture[str]) -> None:
+    # The buffer has wrapped, so that the memory of the beginning would not help.
+    text = "\n".join(lines_of(run("agenda", "O0", "m7"), capsys=capsys))
+    assert 'a store whose address is not known may be newer: "watch *(int *) 0x2' in text
+    assert "anchor-memory" not in text
 
 
 def test_an_imprecise_error_has_its_store(capsys: pytest.CaptureFixture[str]) -> None:
