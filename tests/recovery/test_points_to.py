@@ -253,6 +253,17 @@ def test_initialisers(tmp_path: Path) -> None:
     assert found.is_initialiser(0x10000)
 
 
+@pytest.mark.parametrize("step", ["adds r1, #1", "adds r1, #16", "ldr r2, [sp]; adds r2, #1; str r2, [sp]"])
+def test_counters(tmp_path: Path, step: str) -> None:
+    """What is known of a counter comes to an end: the loop's code is followed."""
+    text = "ldr r3, =one; movs r1, #0; sub sp, #8; str r1, [sp]; 1: %s; str r0, [r3]; cmp r1, r4; bne 1b; add sp, #8"
+    found, names = analysed(tmp_path, body((text % step).replace(";", "\n")))
+    main = symbol(str(tmp_path / "small.elf"), "main")
+    stores = [found.site(at) for at in range(main, main + 64, 2) if at in found.stores]
+    assert {names[number] for site in stores for number in site.objects} == {"one"}
+    assert not found.escaped.intersection(names)
+
+
 def test_remembered(tmp_path: Path) -> None:
     """A program is analysed once."""
     analysed(tmp_path, "")

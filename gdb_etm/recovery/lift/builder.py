@@ -65,16 +65,23 @@ class Builder:
         self._aligned: List[Operand] = []
         self._modelled = True
         self._call = False
+        self._placed = False
 
     @property
     def pc(self) -> int:
         """What reading the program counter gives."""
+        self._placed = True
         return (self.address + (8 if self.isa is Isa.A32 else 4)) & MASK
 
     @property
     def next(self) -> int:
         """Address of the next instruction."""
+        self._placed = True
         return (self.address + self.size) & MASK
+
+    def leads_on(self, target: int) -> bool:
+        """Check whether a direct branch's target is the next instruction."""
+        return target == (self.address + self.size) & MASK
 
     def read(self, register: int) -> Operand:
         """Give the operand for core register 0 to 15."""
@@ -258,6 +265,7 @@ class Builder:
             tuple([_name(operand, names) for operand in aligned]),
             self._modelled,
             self._call,
+            self._placed,
         )
 
 

@@ -227,3 +227,5 @@ class Lifted(NamedTuple):
     modelled: bool = True
     # Whether it leaves its return address in the link register.
     call: bool = False
+    # Whether all of that is of one address alone: that of the instruction is among its constants.
+    placed: bool = False

@@ -168,7 +168,7 @@ def _miscellaneous(build: Builder, half: int) -> None:
         build.set(SP, build.offset(SP, -offset if half & 0x80 else offset))
     elif kind in (1, 3, 9, 11):
         zero = build.value(Op.ZERO, half & 7)
-        if decode_t16(build.address, half).target != build.next:
+        if not build.leads_on(decode_t16(build.address, half).target):
             build.taken_if(build.value(Op.XOR, zero, ONE) if half & 0x800 else zero)
     elif kind == 2:
         _extend(build, half)

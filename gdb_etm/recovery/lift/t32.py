@@ -180,7 +180,7 @@ def _saturate(build: Builder, operation: int, base: int, destination: int, secon
 def _control(build: Builder, first: int, second: int) -> None:
     form = second & 0x5000
     if form == 0 and first >> 6 & 0xF < 14:
-        if decode_t32(build.address, first, second).target != build.next:
+        if not build.leads_on(decode_t32(build.address, first, second).target):
             build.taken_if(build.condition(first >> 6 & 0xF))
     elif form == 0:
         _system(build, first, second)

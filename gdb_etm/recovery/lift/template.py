@@ -107,6 +107,9 @@ class Templates:
         self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
         self._like: Dict[Tuple[int, Isa], Optional[Template]] = {}
         self._ranges: Dict[Tuple[int, int, Isa, int], Tuple[List[Template], int]] = {}
+        # Templates that are the same wherever the instruction is, by its bytes, its condition and whether it is in an
+        # IT block.
+        self._anywhere: Dict[Tuple[bytes, Isa, int, bool], Template] = {}
 
     def of_range(self, start: int, end: int, isa: Isa, it_state: int) -> Tuple[List[Template], int]:
         """Give the templates from ``start`` to ``end``, and ITSTATE after them.
@@ -161,18 +164,34 @@ class Templates:
         return found
 
     def _make(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
-        code = self._program.read(address, 4)
+        code = self._program.read(address, 8)
         half = code[0] | code[1] << 8
-        enters = isa is Isa.T32 and not is_wide(half) and enters_it_block(half)
+        wide = isa is not Isa.T32 or is_wide(half)
+        enters = not wide and enters_it_block(half)
         after = half & 0xFF if enters else next_it_state(it_state)
-        lifted = lift(code, address, isa, bool(it_state), self._m_profile)
         condition = ALWAYS if enters else execution_condition(code, isa, it_state)
         insn = self._blocks.instruction(address, isa)
         assert insn is not None
-        return self._template(lifted, address, isa, condition, insn.kind, insn.target), after
+        key = (code[: 4 if wide else 2], isa, condition, bool(it_state))
+        same = self._anywhere.get(key)
+        if same is not None:
+            asks = _asks(code, same.size, isa)
+            return same._replace(address=address, goes_to=insn.target, asks=asks), after
+        lifted = lift(code[:4], address, isa, bool(it_state), self._m_profile)
+        made = self._template(lifted, code, address, isa, condition, insn.kind, insn.target)
+        if not lifted.placed:
+            self._anywhere[key] = made
+        return made, after
 
     def _template(
-        self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: InstructionKind, goes_to: int
+        self,
+        lifted: Lifted,
+        code: bytes,
+        address: int,
+        isa: Isa,
+        condition: int,
+        kind: InstructionKind,
+        goes_to: int,
     ) -> Template:
         steps = []
         reads = kills = 0
@@ -212,8 +231,8 @@ class Templates:
             lifted.call,
             _rounded(lifted) if condition == ALWAYS else None,
             any(slot in writes for slot in (SP, 7, 11)),
-            _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
-            _asks(self._program.read(address, 8), lifted.size, isa),
+            _stack(code) if isa is Isa.T32 and self._m_profile else None,
+            _asks(code, lifted.size, isa),
             {},
         )
 

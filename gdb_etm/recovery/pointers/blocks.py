@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.recovery.lift.template import Template
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.isa import InstructionKind
+from gdb_etm.recovery.lift.operations import FLAGS, LR, SP, TEMPORARY, Op
+from gdb_etm.recovery.lift.template import Step, Template
+from gdb_etm.recovery.pointers.summaries import ARGUMENTS
 
 # Gives an instruction with those after it, which may be in other functions; None when they are unknown.
 Successors = Callable[[int], Optional[Tuple[Template, List[int]]]]
 
 
+# What a call need not keep (AAPCS32, 6.1.1), with the argument registers.
+SCRATCH = (*ARGUMENTS, 12)
+FLAG_SLOTS = tuple([slot for slot, _ in FLAGS])
+
+
+class Moves(NamedTuple):
+    """What an instruction does but for the flags, which are not followed."""
+
+    template: Template
+    # The addresses of those after it.
+    after: Sequence[int]
+    steps: Sequence[Step]
+    # The slots that it may leave as they were.
+    unsure: Sequence[int]
+    # The slots that it uses or writes, but for the frame's words.
+    slots: FrozenSet[int]
+    # Whether something else than the function's own code may run after it.
+    leaves: bool
+
+
 class FlowBlock(NamedTuple):
     """Instructions that run one after the other."""
 
-    # Each with the addresses of those after it.
-    instructions: Sequence[Tuple[Template, List[int]]]
+    moves: Sequence[Moves]
     # The first instructions of the blocks after it, in the same function.
     after: Sequence[int]
 
@@ -47,8 +70,25 @@ def blocks_of(bounds: Tuple[int, int], successors: Successors) -> Optional[Dict[
             run = [head]
             while len(inside[run[-1]]) == 1 and inside[run[-1]][0] not in heads:
                 run.append(inside[run[-1]][0])
-            blocks[head] = FlowBlock([code[at] for at in run], inside[run[-1]])
+            blocks[head] = FlowBlock([moves_of(bounds, *code[at]) for at in run], inside[run[-1]])
     return blocks
+
+
+def moves_of(bounds: Tuple[int, int], template: Template, after: Sequence[int]) -> Moves:
+    """Prepare an instruction to be followed.
+
+    :param bounds: Where its function begins and ends.
+    :param after: The addresses of those after it.
+    """
+    steps = [one for one in template.steps if not one[1] or one[1][0] not in FLAG_SLOTS or one[0] == Op.UNKNOWN]
+    written = [slot for slot in template.writes if slot not in FLAG_SLOTS]
+    slots = {slot for _, outputs, inputs, _ in steps for slot in (*outputs, *inputs) if 0 <= slot < TEMPORARY}
+    leaves = template.call or template.asks or template.kind is InstructionKind.INDIRECT
+    leaves = leaves or not all([bounds[0] <= one < bounds[1] for one in after])
+    if leaves:
+        slots.update((*SCRATCH, SP, LR, SP if template.target is None or template.target < 0 else template.target))
+    unsure = () if template.condition == ALWAYS else tuple(written)
+    return Moves(template, after, steps, unsure, frozenset(slots.union(unsure)), leaves)
 
 
 def _heads(start: int, inside: Dict[int, List[int]]) -> Set[int]:

@@ -14,10 +14,10 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.lift.operations import FLAGS, LR, MSP, PSP, SP, TEMPORARY, Op
+from gdb_etm.recovery.lift.operations import LR, MSP, PSP, SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.pointers.arithmetic import Results
-from gdb_etm.recovery.pointers.blocks import blocks_of
+from gdb_etm.recovery.pointers.blocks import FLAG_SLOTS, SCRATCH, FlowBlock, Moves, blocks_of, moves_of
 from gdb_etm.recovery.pointers.provenance import (
     ARGUMENT,
     IN_FRAME,
@@ -28,10 +28,9 @@ from gdb_etm.recovery.pointers.provenance import (
     constant,
     is_constant,
 )
+from gdb_etm.recovery.pointers.states import ANY_WORD, BlockStates, State
 from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, FrameUse, Given, Site, Summary
 
-# What a call need not keep (AAPCS32, 6.1.1).
-_SCRATCH = (*ARGUMENTS, 12)
 _STACK_POINTERS = (SP, MSP, PSP)
 # GCC passes the frame of the function around it to a nested one in r12.
 _CHAIN = 12
@@ -42,11 +41,8 @@ _PASSED = 32
 # The slot of a word in the frame is this plus its distance from SP at the function's entry.
 _WORDS = 1 << 48
 _WORD = 4
-_FLAG_SLOTS = tuple([slot for slot, _ in FLAGS])
 # Times that a block is looked at, on the average.
 _VISITS = 16
-
-State = Dict[int, Provenance]
 
 
 class PointerFlow:
@@ -96,6 +92,9 @@ class PointerFlow:
         self._spilled: Set[int] = set()
         self._use = FrameUse()
         self._blocks = blocks_of(bounds, self._successors)
+        self._known = BlockStates(self._lattice)
+        # Slots that the block that is followed uses or writes.
+        self._touching: Set[int] = set()
         self._on_stack = False
         self._returned: Set[int] = set()
 
@@ -145,22 +144,34 @@ class PointerFlow:
             return False
         order = list(self._blocks)
         places = {head: place for place, head in enumerate(order)}
-        states = {order[0]: self._entry()}
-        todo = [0]
+        # What was found out of the frame's use counts everywhere: each block runs again.
+        self._known.begin_again()
+        self._known.states.setdefault(order[0], self._entry())
+        todo = sorted([places[head] for head in self._known.states])
         left = _VISITS * len(order)
         while todo:
             head = order[heappop(todo)]
             left -= 1
             if not left:
                 return False
-            state = dict(states[head])
-            for template, after in self._blocks[head].instructions:
-                self._execute(template, state)
-                self._leave(template, state, after)
-            for address in self._blocks[head].after:
-                if self._meet(states, address, state) and places[address] not in todo:
+            for address in self._advance(head, self._blocks[head]):
+                if places[address] not in todo:
                     heappush(todo, places[address])
         return True
+
+    def _advance(self, head: int, block: FlowBlock) -> Sequence[int]:
+        # Gives the blocks after one before which there is something new.
+        known = self._known
+        state, changed = known.states[head], known.take(head)
+        if changed is None or known.is_used(head, changed):
+            state = dict(state)
+            self._touching = set()
+            for moves in block.moves:
+                self._execute(moves, state)
+                if moves.leaves:
+                    self._leave(moves.template, state, moves.after)
+            changed = known.followed(head, self._touching, state, changed)
+        return known.meet(block.after, state, changed)
 
     def _successors(self, address: int) -> Optional[Tuple[Template, List[int]]]:
         template = self._template(address)
@@ -178,57 +189,33 @@ class PointerFlow:
         # BX leaves a function: compilers branch within one by tables.
         return [] if after is None and is_bx else after
 
-    def _meet(self, states: Dict[int, State], address: int, state: State) -> bool:
-        # Join what is known where ways meet; gives whether that is new.
-        known = states.get(address)
-        if known is None:
-            states[address] = dict(state)
-            return True
-        if known == state:
-            return False
-        join = self._lattice.join
-        changed: State = {}
-        for slot, other in state.items():
-            one = known.get(slot, UNKNOWN)
-            if one is not other:
-                changed[slot] = join(one, other)
-        for slot, one in known.items():
-            if slot not in state and one is not UNKNOWN:
-                changed[slot] = join(one, UNKNOWN)
-        changed = {slot: met for slot, met in changed.items() if met is not known.get(slot, UNKNOWN)}
-        known.update(changed)
-        return bool(changed)
-
     def _cover(self, address: int, size: int) -> None:
         self.covered.update((address & ~3, address + size - 1 & ~3))
 
-    def _execute(self, template: Template, state: State) -> None:
-        # Flags are not followed, so they are never in a state.
-        always = template.condition == ALWAYS
-        written = () if always else [slot for slot in template.writes if slot not in _FLAG_SLOTS]
-        before = {slot: state.get(slot, UNKNOWN) for slot in written}
+    def _execute(self, moves: Moves, state: State) -> None:
+        template = moves.template
+        self._touching.update(moves.slots)
+        before = {slot: state.get(slot, UNKNOWN) for slot in moves.unsure}
         temporary: State = {}
         constant_of = self._lattice.constant
-        for step in template.steps:
+        for step in moves.steps:
             op, outputs, inputs, detail = step
-            if outputs and outputs[0] in _FLAG_SLOTS and op != Op.UNKNOWN:
-                continue
             read = [
                 constant_of(~slot) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
                 for slot in inputs
             ]
+            value = UNKNOWN
             if op == Op.STORE:
-                self._store(template.address, state, read, detail[0], always)
+                self._store(template.address, state, read, detail[0], template.condition == ALWAYS)
+            elif op == Op.LOAD:
+                value = self._lattice.keep(self._load(template.address, state, read[0], detail[0]))
             elif op in (Op.UNKNOWN, Op.CLOBBER):
                 self._let_go(read)
-            value = UNKNOWN
-            if op == Op.LOAD:
-                value = self._lattice.keep(self._load(template.address, state, read[0], detail[0]))
             elif outputs:
                 value, made = self._results.of(step, read)
                 self.constants.update(made)
             for slot in outputs:
-                if slot not in _FLAG_SLOTS:
+                if slot not in FLAG_SLOTS:
                     (state if slot < TEMPORARY else temporary)[slot] = value
                 if slot in _STACK_POINTERS and value.frame is None:
                     self._let_go((value,))
@@ -250,6 +237,7 @@ class PointerFlow:
                 self._use = self._use._replace(shown=True)
             return UNKNOWN
         self._on_stack = self._on_stack or frame + size > 0
+        self._touching.update(range(_WORDS + frame, _WORDS + frame + size, _WORD))
         words = [state.get(_WORDS + at, UNKNOWN) for at in range(frame, frame + size, _WORD)]
         if size != _WORD:
             self._let_go(words if size > _WORD else ())
@@ -280,10 +268,13 @@ class PointerFlow:
         if frame is None or size > _WORD:
             self._let_go((data,))
         if frame is None:
-            for slot in [slot for slot in state if slot >= TEMPORARY] if address.frame is not None else ():
-                state[slot] = lattice.join(state[slot], UNKNOWN)
+            if address.frame is not None:
+                self._touching.add(ANY_WORD)
+                for slot in [slot for slot in state if slot >= TEMPORARY]:
+                    state[slot] = lattice.join(state[slot], UNKNOWN)
             return
         slot = _WORDS + frame
+        self._touching.update(range(slot - _WORD + 1, slot + size))
         for other_slot in range(slot - _WORD + 1, slot + size):
             if other_slot != slot and other_slot in state:
                 state[other_slot] = lattice.join(state[other_slot], UNKNOWN)
@@ -302,14 +293,14 @@ class PointerFlow:
             if value.frame is not None and not self._use.leaks:
                 self._use = self._use._replace(leaks=True)
 
-    def _leave(self, template: Template, state: State, after: List[int]) -> None:
+    def _leave(self, template: Template, state: State, after: Sequence[int]) -> None:
         # What a call, a jump to another function or a return does.
         start, end = self._bounds
         # An SVC is a call; after a barrier an exception comes that gives all registers back.
         is_svc = template.asks and (self._read(template.address, 2) or 0) & 0xFF00 == 0xDF00
         if template.call or is_svc:
             result = self._call(None if is_svc else self._callee(template, state), state)
-            for slot in _SCRATCH:
+            for slot in SCRATCH:
                 state[slot] = self._lattice.join(state.get(slot, UNKNOWN), UNKNOWN)
             state[0] = result
             state[LR] = UNKNOWN
@@ -344,6 +335,7 @@ class PointerFlow:
         pointer = state[SP].frame
         if summary.on_stack and pointer is not None and pointer != INSIDE:
             slots = range(_WORDS + pointer, _WORDS + pointer + _PASSED, _WORD)
+            self._touching.update(slots)
             self._let_go([state[slot] for slot in slots if slot in state])
         elif summary.on_stack:
             self._let_go((IN_FRAME,))
@@ -386,7 +378,7 @@ class PointerFlow:
             if template is None:
                 at += 2
                 continue
-            self._execute(template, state)
+            self._execute(moves_of(self._bounds, template, ()), state)
             # Of what was let go before nothing is left to do.
             fresh = [(slot, value) for slot, value in state.items() if id(value) not in gone]
             self._let_go([value for _, value in fresh if value is not NOTHING])

@@ -22,7 +22,7 @@ from gdb_etm.recovery.pointers.provenance import Lattice, constant
 from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, Given, Site, Summary
 from gdb_etm.recovery.rules import FrameInformation
 
-# Bytes of code that are analysed; it takes about a second for each 30,000.
+# Bytes of code that are analysed; it takes about a second for each 50,000.
 _MOST = 1 << 17
 # Functions that call one another are followed so deep.
 _DEEP = 60
@@ -63,7 +63,7 @@ class PointsTo:
         self._ram = ram
         self._program = program
         self._tick = tick
-        self._templates = Templates(program, True)
+        self.templates = Templates(program, True)
         self._code = FunctionCode(information, program)
         self._lattice = Lattice(objects)
         self._results = Results(self._lattice)
@@ -94,7 +94,7 @@ class PointsTo:
         self._reach: Dict[Tuple[int, int], Reach] = {}
 
     def _template(self, address: int) -> Optional[Template]:
-        return self._templates.at(address, Isa.T32)
+        return self.templates.at(address, Isa.T32)
 
     def _read(self, address: int, size: int) -> Optional[int]:
         if any([low < address + size and address < high for low, high in self._ram]):

@@ -42,6 +42,8 @@ class Provenance(NamedTuple):
     other: bool = False
     # Its distance from SP at the function's entry, if it is an address in the frame, or INSIDE.
     frame: Optional[int] = None
+    # Whether it may be one of so many numbers that they are not told apart any more.
+    many: bool = False
 
 
 NOTHING = Provenance()
@@ -138,15 +140,21 @@ class Lattice:
             at = self._objects.at(part)
             if parts.setdefault(part if at == NO_OBJECT else ~at, part) != part:
                 reach = max(reach, STEPPED)
-        return self._limited(Provenance(frozenset(parts.values()), reach, objects, unknown, frame))
+        return self._limited(
+            Provenance(frozenset(parts.values()), reach, objects, unknown, frame, one.many or other.many)
+        )
 
     def _limited(self, value: Provenance) -> Provenance:
-        # Of too many constants the objects are kept.
+        # Of too many constants the objects are kept.  Where there were too many numbers, none is kept any more: what
+        # is known of a counter would change for ever.
+        if value.many:
+            parts = [part for part in value.parts if self._at(part, INDEXED) or part in self._objects.markers]
+            value = value._replace(parts=frozenset(parts))
         if len(value.parts) <= _MOST:
             return value
         objects = value.objects.union(*[self._at(part, INDEXED) for part in value.parts])
         is_number = any([not self._at(part, INDEXED) for part in value.parts])
-        return Provenance(_NONE, value.reach, objects, value.other or is_number, value.frame)
+        return Provenance(_NONE, value.reach, objects, value.other or is_number, value.frame, value.many or is_number)
 
     def add(self, one: Provenance, other: Provenance, sign: int = 1) -> Provenance:
         """Give what a sum or difference may be.
@@ -167,7 +175,10 @@ class Lattice:
             return Provenance(one.parts, INDEXED, one.objects)
         if second and not other.other and not first and sign > 0:
             return Provenance(other.parts, INDEXED, other.objects)
-        return self._limited(Provenance(one.parts | other.parts, INDEXED, one.objects | other.objects, True))
+        many = one.many or other.many
+        return self._limited(
+            Provenance(one.parts | other.parts, INDEXED, one.objects | other.objects, True, None, many)
+        )
 
     def _in_frame(self, one: Provenance, other: Provenance, sign: int) -> Provenance:
         base, index = (one, other) if one.frame is not None else (other, one)
