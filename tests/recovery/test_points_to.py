@@ -253,11 +253,18 @@ def test_initialisers(tmp_path: Path) -> None:
     assert found.is_initialiser(0x10000)
 
 
-@pytest.mark.parametrize("step", ["adds r1, #1", "adds r1, #16", "ldr r2, [sp]; adds r2, #1; str r2, [sp]"])
-def test_counters(tmp_path: Path, step: str) -> None:
-    """What is known of a counter comes to an end: the loop's code is followed."""
-    text = "ldr r3, =one; movs r1, #0; sub sp, #8; str r1, [sp]; 1: %s; str r0, [r3]; cmp r1, r4; bne 1b; add sp, #8"
-    found, names = analysed(tmp_path, body((text % step).replace(";", "\n")))
+@pytest.mark.parametrize(
+    "text",
+    [
+        # One loop in another; and one whose index is added to an address.
+        "movs r1, #0; 1: movs r2, #0; 2: adds r2, #1; cmp r2, r4; bne 2b; adds r1, #16; add r4, r2; cmp r1, r4; bne 1b",
+        "movs r1, #0; mov r2, r1; ldr r0, =array; 1: adds r5, r0, r1; movs r6, #0; 2: ldrb r4, [r5, r6]; cbnz r4, 3f;"
+        "adds r1, #16; add r2, r6; cmp r1, #64; bne 1b; b 4f; 3: adds r6, #1; b 2b; 4:",
+    ],
+)
+def test_counters(tmp_path: Path, text: str) -> None:
+    """What is known of a counter comes to an end, so that the code is followed."""
+    found, names = analysed(tmp_path, body((text + "; ldr r3, =one; str r7, [r3]").replace(";", "\n")))
     main = symbol(str(tmp_path / "small.elf"), "main")
     stores = [found.site(at) for at in range(main, main + 64, 2) if at in found.stores]
     assert {names[number] for site in stores for number in site.objects} == {"one"}
