@@ -84,7 +84,7 @@ def test_the_truth_always_remains(seed: int) -> None:
     true = (values[place], table.addresses[place])
     variables = [domain.new(mask, mask & value) for mask, value in zip(masks, true)]
     domain.narrow(variables[1], table.base, table.addresses[-1] - table.base)
-    settle(domain, (int(ConstraintKind.TABLE), *variables, 0))
+    settle(domain, (ConstraintKind.TABLE, *variables, 0))
     for variable, value in zip(variables, true):
         low, span = domain.interval(variable)
         assert not (domain.bits[variable] ^ value) & domain.mask[variable] and (value - low) & MASK <= span
@@ -102,4 +102,4 @@ def test_what_is_not_there_is_a_contradiction() -> None:
     domain.tables.append(ConstantTable(0x100, 4, (1, 2, 3), False))
     data, address = domain.new(MASK, 4), domain.new()
     with pytest.raises(Contradiction):
-        settle(domain, (int(ConstraintKind.TABLE), data, address, 0))
+        settle(domain, (ConstraintKind.TABLE, data, address, 0))

@@ -131,7 +131,7 @@ def test_by_hand(name: str) -> None:
 def test_equal_values_are_one_class() -> None:
     domain = Domain()
     s, x, y = domain.new(), domain.new(), domain.constant(12)
-    settle(domain, (int(ConstraintKind.SUM), s, x, y, 0))
+    settle(domain, (ConstraintKind.SUM, s, x, y, 0))
     assert domain.root[s] == domain.root[x] and (domain.offset[s] - domain.offset[x]) & MASK == 12
 
 
@@ -139,23 +139,23 @@ def test_the_difference_within_a_class_is_known() -> None:
     domain = Domain()
     a, b, difference = domain.new(), domain.new(), domain.new()
     domain.merge(a, b, 24)
-    settle(domain, (int(ConstraintKind.SUM), b, difference, a, 0))
+    settle(domain, (ConstraintKind.SUM, b, difference, a, 0))
     assert (domain.mask[difference], domain.bits[difference]) == known(24)
 
 
 def test_a_byte_that_is_extended_is_itself() -> None:
     domain = Domain()
     d, a = domain.new(MASK & ~0xFF), domain.new(MASK & ~0xFF)
-    settle(domain, (int(ConstraintKind.BITS), d, domain.constant(0), a, 0, 0, 8))
+    settle(domain, (ConstraintKind.BITS, d, domain.constant(0), a, 0, 0, 8))
     assert domain.root[d] == domain.root[a]
 
 
 def test_what_is_compared_becomes_narrower() -> None:
     domain = Domain()
     a, limit = domain.new(), domain.constant(28)
-    settle(domain, (int(ConstraintKind.COMPARE), domain.constant(0), a, limit, 0))
+    settle(domain, (ConstraintKind.COMPARE, domain.constant(0), a, limit, 0))
     assert domain.bounds(a) == (0, 27)
-    settle(domain, (int(ConstraintKind.ZERO), domain.constant(0), a))
+    settle(domain, (ConstraintKind.ZERO, domain.constant(0), a))
     assert domain.bounds(a) == (1, 27)
 
 
@@ -164,7 +164,7 @@ def test_an_index_that_is_wrapped_is_bounded() -> None:
     domain = Domain()
     index, d, over = domain.new(), domain.new(), domain.new(MASK & ~1)
     limit, zero = domain.constant(27), domain.constant(0)
-    settle(domain, (int(ConstraintKind.CHOOSE), d, over, zero, index, limit, index, 0, 0))
+    settle(domain, (ConstraintKind.CHOOSE, d, over, zero, index, limit, index, 0, 0))
     assert domain.bounds(d) == (0, 27)
     assert domain.bounds(index) == (0, MASK)
 
@@ -173,7 +173,7 @@ def test_a_remainder_and_bounds_tell_what_was_divided() -> None:
     domain = Domain()
     d, a = domain.constant(0), domain.new()
     domain.narrow(a, 1, 4)
-    settle(domain, (int(ConstraintKind.REMAINDER), d, a, 5))
+    settle(domain, (ConstraintKind.REMAINDER, d, a, 5))
     assert (domain.mask[a], domain.bits[a]) == known(5)
 
 

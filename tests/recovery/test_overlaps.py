@@ -164,7 +164,7 @@ def left(chance: random.Random, domain: Domain) -> List[Tuple[int, int]]:
     single = int(len({number for number, _, _ in parts}) == 1)
     numbers = tuple([variables[number] for number, _, _ in newest])
     where = tuple([one for number, part, distance in newest for one in (part, distance, number)])
-    relation = (int(ConstraintKind.MAY_ALIAS), len(newest), found, first, *numbers, wanted, shift, *where, single, 0, 1)
+    relation = (ConstraintKind.MAY_ALIAS, len(newest), found, first, *numbers, wanted, shift, *where, single, 0, 1)
     settle(domain, relation)
     return truth
 

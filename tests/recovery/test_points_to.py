@@ -263,7 +263,7 @@ def test_initialisers(tmp_path: Path) -> None:
     ],
 )
 def test_counters(tmp_path: Path, text: str) -> None:
-    """What is known of a counter comes to an end, so that the code is followed."""
+    """What is known of a counter comes to an end."""
     found, names = analysed(tmp_path, body((text + "; ldr r3, =one; str r7, [r3]").replace(";", "\n")))
     main = symbol(str(tmp_path / "small.elf"), "main")
     stores = [found.site(at) for at in range(main, main + 64, 2) if at in found.stores]

@@ -35,7 +35,9 @@ def total(domain: Domain, constraint: Constraint) -> None:
         _in_class(domain, s, x, y, k)
     if ms and (mx or my) or mx and my:
         add_bits(domain, s, x, y, 1, k)
-    _sum_intervals(domain, s, x, y, k)
+    if mx != MASK != my:
+        # Otherwise they are of one class, which has one interval.
+        _sum_intervals(domain, s, x, y, k)
 
 
 def _in_class(domain: Domain, s: int, x: int, y: int, k: int) -> None:

@@ -96,9 +96,10 @@ def may_alias(domain: Domain, constraint: Constraint) -> None:
     """
     count, d, a = constraint[1:4]
     wanted, shift = constraint[4 + count : 6 + count]
-    value = moved(domain.bits[a], shift) & wanted
-    known = moved(domain.mask[a], shift) & wanted
-    if not known and not domain.mask[d] & wanted:
+    mask, bits = domain.mask, domain.bits
+    value = moved(bits[a], shift) & wanted
+    known = moved(mask[a], shift) & wanted
+    if not known and not mask[d] & wanted:
         return
     missed = True
     # Bits that newer stores may have written, without and with those of the one that is looked at.
@@ -112,14 +113,16 @@ def may_alias(domain: Domain, constraint: Constraint) -> None:
             continue
         missed = False
         covered |= part
-        known &= ~part | moved(domain.mask[data], distance) & ~(moved(domain.bits[data], distance) ^ value)
+        if known & part:
+            known &= ~part | moved(mask[data], distance) & ~(moved(bits[data], distance) ^ value)
     if missed and wanted == MASK and not shift:
         equal(domain, (ConstraintKind.EQUAL, a, d))
         return
-    if known & ~domain.mask[d]:
+    if known & ~mask[d]:
         domain.learn(d, known, value & known)
-    rest = wanted & ~covered
-    domain.learn(a, moved(domain.mask[d] & rest, -shift), moved(domain.bits[d] & rest, -shift))
+    rest = mask[d] & wanted & ~covered
+    if rest:
+        domain.learn(a, moved(rest, -shift), moved(bits[d] & rest, -shift))
 
 
 def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
@@ -135,7 +138,8 @@ def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, dis
     count, d, a = constraint[1:4]
     wanted, shift = constraint[4 + count : 6 + count]
     mask, bits = domain.mask, domain.bits
-    if (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & mask[d] & part & ~above:
+    look = mask[d] & part & ~above
+    if look and (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & look:
         return True
     same = domain.root[data] == domain.root[a] and domain.offset[data] == domain.offset[a]
     if part == wanted and distance == shift:

@@ -5,7 +5,6 @@ A constraint is a tuple: its kind, its variables, and what else it needs.  One p
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Callable, Dict, Final, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
@@ -17,81 +16,81 @@ Handler = Callable[[Domain, Constraint], None]
 _TOP: Final = 0x80000000
 
 
-class ConstraintKind(IntEnum):
+class ConstraintKind:
     """What a constraint says of its variables."""
 
     # (variable, text): known from outside; text is an index of :data:`FACTS`
-    FACT = 0
+    FACT: Final = 0
     # (a, b): b = a
-    EQUAL = 1
+    EQUAL: Final = 1
     # (s, x, y, k): s = x + y + k for a constant k
-    SUM = 2
+    SUM: Final = 2
     # (s, x, y, c): s = x + y + c for a bit c
-    SUM_CARRY = 3
+    SUM_CARRY: Final = 3
     # (d, a, b)
-    AND = 4
+    AND: Final = 4
     # (d, a, b)
-    OR = 5
+    OR: Final = 5
     # (d, a, b)
-    XOR = 6
+    XOR: Final = 6
     # (d, a, p, q, n): bits p to p+n-1 of d are bits q to q+n-1 of a
-    FIELD = 7
+    FIELD: Final = 7
     # (d, b, a, p, q, n): d = b with bits p to p+n-1 replaced by bits q to q+n-1 of a
-    BITS = 8
+    BITS: Final = 8
     # (d, a, n)
-    SIGN = 9
+    SIGN: Final = 9
     # (d, a): the bit d is (a == 0)
-    ZERO = 10
+    ZERO: Final = 10
     # (d, a, b, c): d = b if the bit a is 1, else c
-    SELECT = 11
+    SELECT: Final = 11
     # (d, a, b, bias): the bit d is (a + bias >= b + bias)
-    COMPARE = 12
+    COMPARE: Final = 12
     # (d, a, b, c, inverted): the bit d is the carry out of a + b + c, with NOT b when inverted is 1
-    CARRY = 13
+    CARRY: Final = 13
     # (d, a, b, c, inverted): the bit d is the signed overflow of the same
-    OVERFLOW = 14
+    OVERFLOW: Final = 14
     # (d, a, b, op): d = a shifted by the low 8 bits of b
-    SHIFT = 15
+    SHIFT: Final = 15
     # (d, a, b, c, op)
-    SHIFT_CARRY = 16
+    SHIFT_CARRY: Final = 16
     # (d, a, b): the low word
-    MULTIPLY = 17
+    MULTIPLY: Final = 17
     # (d, a, b): unsigned
-    DIVIDE = 18
+    DIVIDE: Final = 18
     # (d, op, a, b, c): forwards only; b and c may be missing
-    COMPUTE = 19
+    COMPUTE: Final = 19
     # (address, condition, number): an access to memory, whose condition is a bit
-    ACCESS = 20
+    ACCESS: Final = 20
     # (a, b, distance, assumption): b = a + distance if an assumption holds
-    KEPT = 21
+    KEPT: Final = 21
     # (d, a): bits in reverse order
-    REVERSE = 22
+    REVERSE: Final = 22
     # (a, bits, assumption): bits of a are 0 if an assumption holds
-    ALIGNED = 24
+    ALIGNED: Final = 24
     # (d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias
-    CHOOSE = 25
+    CHOOSE: Final = 25
     # (d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory
-    LINK = 27
+    LINK: Final = 27
     # (d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit
-    LIMIT = 28
+    LIMIT: Final = 28
     # (d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame
-    OWNED = 29
+    OWNED: Final = 29
     # (d, a, p, q, n, older, later): LINK, if no pointer leads below the stack pointer
-    BELOW = 32
+    BELOW: Final = 32
     # (d, a, p, q, n, older, later): LINK, if no pointer leads to the object from where stores between are
-    OUT_OF_REACH = 33
+    OUT_OF_REACH: Final = 33
     # (d, a, p, q, n, older, later): LINK, as stores to unknown addresses turn out to miss if they are taken to miss
-    SUPPOSED = 34
+    SUPPOSED: Final = 34
     # (d, a, table): a load from an address in a table of constants, by its number
-    TABLE = 35
+    TABLE: Final = 35
     # (d, a, table): TABLE, if the address is not beyond the program's memory
-    BOUNDED = 36
+    BOUNDED: Final = 36
     # (d, a, k): d = a modulo k, unsigned
-    REMAINDER = 26
+    REMAINDER: Final = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
     # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and
     # so on, the newest store first; ``one`` is 1 if it is one store only
-    MAY_ALIAS = 31
+    MAY_ALIAS: Final = 31
 
 
 # Where a constraint's variables stand, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.

@@ -95,21 +95,21 @@ class Cells:
         :returns: The access, FIRST when there is none, UNSURE less the number of one that is not known to have
             been there; and which of its bytes it is.
         """
-        accesses, domain = self._ssa.accesses, self._ssa.domain
+        accesses, mask, bits = self._ssa.accesses, self._ssa.domain.mask, self._ssa.domain.bits
         cell = self.words.get(byte & ~3, [])
         for position in range(bisect_left(cell, number) - 1, -1, -1):
             older = cell[position]
-            access = accesses[older]
-            distance = self.touches(older, byte)
-            if distance < 0:
-                if aliased(domain.bits[access.address]) == byte:
+            _, store, address, _, size, condition = accesses[older]
+            distance = byte - bits[address]
+            if not 0 <= distance < size:
+                if aliased(bits[address]) == byte:
                     return UNSURE - older, 0
                 continue
-            if not access.store:
+            if not store:
                 return older, distance
-            if domain.mask[access.condition] != MASK:
+            if mask[condition] != MASK:
                 return UNSURE - older, 0
-            if domain.bits[access.condition]:
+            if bits[condition]:
                 return older, distance
             # It turned out later that it did not run.
         return FIRST, 0

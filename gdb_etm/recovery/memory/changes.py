@@ -5,7 +5,7 @@ A load that waits for stores of unknown address is looked at again only if one o
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Set
+from typing import Dict, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -26,26 +26,28 @@ class AccessNews:
     """Finds the accesses that the log's new entries are about.
 
     :param ssa: With its accesses.
+    :param other: Is copied.
     """
 
-    def __init__(self, ssa: TraceSsa) -> None:
+    def __init__(self, ssa: TraceSsa, other: Optional["AccessNews"] = None) -> None:
         self._ssa = ssa
+        # Entries of the log, and classes joined, that were looked at.
+        self._entries = self._merged = 0
         self._of_address: Dict[int, List[int]] = {}
         self._of_data: Dict[int, List[int]] = {}
+        if other is not None:
+            self._of_address, self._of_data = other._of_address, other._of_data
+            self._entries, self._merged = other._entries, other._merged
+            return
         for number, access in enumerate(ssa.accesses):
             if access.store:
                 self._of_address.setdefault(access.address, []).append(number)
                 self._of_data.setdefault(access.condition, []).append(number)
             self._of_data.setdefault(access.data, []).append(number)
-        # Entries of the log, and classes joined, that were looked at.
-        self._entries = self._merged = 0
 
     def copy(self) -> "AccessNews":
         """Copy it, to be changed on its own."""
-        made = AccessNews(self._ssa)
-        made._of_address, made._of_data = self._of_address, self._of_data
-        made._entries, made._merged = self._entries, self._merged
-        return made
+        return AccessNews(self._ssa, self)
 
     def look(self) -> FreshAccesses:
         """Give what has changed since the last look."""

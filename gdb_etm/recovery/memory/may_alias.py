@@ -20,7 +20,7 @@ from gdb_etm.recovery.memory.grounds import Ground, ground_of, grounds_between, 
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
-from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # MayAlias that one link looks at.
 _SCAN: Final = 400
@@ -34,14 +34,19 @@ class MayAlias:
 
     :param ssa: With its accesses.
     :param cells: The accesses whose address is known.
+    :param unresolved: The stores that are not among these; None for all.
     """
 
-    def __init__(self, ssa: TraceSsa, cells: Cells) -> None:
+    def __init__(self, ssa: TraceSsa, cells: Cells, unresolved: Optional[Sequence[int]] = None) -> None:
         self._ssa = ssa
         self._domain: Domain = ssa.domain
+        self._accesses = ssa.accesses
+        self._bit_band = ssa.rules.bit_band
         self._cells = cells
         # These stores, oldest first.
-        self.unresolved: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
+        if unresolved is None:
+            unresolved = [number for number, access in enumerate(ssa.accesses) if access.store]
+        self.unresolved: List[int] = list(unresolved)
         # Those that are no more among them since somebody looked.
         self.gone: List[int] = []
         # Stores that stand for more than a link looks at.
@@ -72,11 +77,11 @@ class MayAlias:
 
         :param cells: That one's.
         """
-        made = MayAlias(self._ssa, cells)
+        made = MayAlias(self._ssa, cells, self.unresolved)
         made.weighing, made.owned = self.weighing.copy(), self.owned
         made.dead_stack, made.object_bounds = self.dead_stack, self.object_bounds
         made._reasons, made._newest, made.wanted = self._reasons, self._newest, self.wanted
-        made.unresolved, made.grounds, made.supposed = list(self.unresolved), dict(self.grounds), list(self.supposed)
+        made.grounds, made.supposed = dict(self.grounds), list(self.supposed)
         made.gone, made._far = list(self.gone), set(self._far)
         made._barriers = {}
         return made
@@ -219,26 +224,23 @@ class MayAlias:
 
     def _may_hit(self, number: int, byte: int) -> bool:
         # Whether a store may write a byte.
-        access = self._ssa.accesses[number]
-        if not access.size:
+        _, _, address, _, size, _ = self._accesses[number]
+        if not size:
             return True
-        low, span = self._domain.interval(access.address)
-        if span + access.size <= MASK:
-            hit = (byte - low) & MASK < span + access.size
-            if self._ssa.rules.bit_band and not hit:
-                hit = low < BIT_BAND[1] and BIT_BAND[0] <= low + span
-            if not hit:
-                return False
-        return self._ssa.rules.bit_band or self._may_be(access, byte)
-
-    def _may_be(self, access: MemoryAccess, byte: int) -> bool:
-        # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
-        domain, address = self._domain, access.address
-        known = domain.mask[address]
-        starts = range(byte - access.size + 1, byte + 1)
+        low, span = self._domain.interval(address)
+        if span + size <= MASK and (byte - low) & MASK >= span + size:
+            return self._bit_band and low < BIT_BAND[1] and BIT_BAND[0] <= low + span
+        if self._bit_band:
+            return True
+        # The bits that are known of an address, and what it is the sum of, must allow it to touch the byte.
+        known = self._domain.mask[address]
+        starts = range(byte - size + 1, byte + 1)
         if known:
-            bits = domain.bits[address]
-            if all([(start ^ bits) & known for start in starts]):
+            bits = self._domain.bits[address]
+            for start in starts:
+                if not (start ^ bits) & known:
+                    break
+            else:
                 return False
         return known == MASK or self.wanted is not None or self.weighing.may_be(address, starts)
 

@@ -6,7 +6,7 @@ the address of an object stays within it.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Set, Tuple
+from typing import Callable, Dict, List, Set
 
 from gdb_etm.program.objects import NO_OBJECT
 from gdb_etm.recovery.lift.operations import MASK, SP
@@ -39,8 +39,10 @@ class ObjectBounds:
         self._since = self._find_since(first, last)
         # Of each access the address of its instruction, _FROM_SP or _ANYWHERE.
         self._origins: List[int] = self._find_origins()
-        # Whether what is made there misses an object.
-        self._missed: Dict[Tuple[int, int], bool] = {}
+        # By object: whether what is made there misses it.
+        self._missed: Dict[int, Dict[int, bool]] = {}
+        # The object of each byte that was asked for.
+        self._object_of: Dict[int, int] = {}
 
     def _find_since(self, first: int, last: int) -> int:
         known: Dict[int, bool] = {}
@@ -86,13 +88,16 @@ class ObjectBounds:
 
         :param number: Of the access.
         """
-        wanted = self._points_to.objects.at(byte)
+        wanted = self._object_of.get(byte)
+        if wanted is None:
+            wanted = self._object_of[byte] = self._points_to.objects.at(byte)
+            self._missed.setdefault(wanted, {})
         if wanted in self.strange or wanted in self._stacks:
             return False
-        origin = self._origins[number]
-        found = self._missed.get((origin, wanted))
+        origin, missed = self._origins[number], self._missed[wanted]
+        found = missed.get(origin)
         if found is None:
-            found = self._missed[origin, wanted] = self._misses_object(origin, wanted)
+            found = missed[origin] = self._misses_object(origin, wanted)
         return found
 
     def _misses_object(self, origin: int, wanted: int) -> bool:

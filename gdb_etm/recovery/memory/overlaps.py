@@ -230,11 +230,7 @@ def _constraint(found: Found, source: int, shift: int, others: Sequence[Candidat
     parts = tuple([value for one in others for value in one[1:]])
     single = int(len({one[3] for one in others}) == 1)
     return (
-        (int(ConstraintKind.MAY_ALIAS), len(others), found.data, source)
-        + data
-        + (found.wanted, shift)
-        + parts
-        + (single,)
+        (ConstraintKind.MAY_ALIAS, len(others), found.data, source) + data + (found.wanted, shift) + parts + (single,)
     )
 
 

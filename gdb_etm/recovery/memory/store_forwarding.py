@@ -33,6 +33,7 @@ class StoreForwarding:
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
     :param readable: Tells whether there is memory at an aligned address; None: where the end has a word.
+    :param other: Is copied.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class StoreForwarding:
         begin: Optional[Reader],
         end: Optional[Reader],
         readable: Optional[Callable[[int], bool]] = None,
+        other: Optional["StoreForwarding"] = None,
     ) -> None:
         self._ssa = ssa
         self._domain: Domain = ssa.domain
@@ -48,9 +50,9 @@ class StoreForwarding:
         self._end = end
         self._readable = readable
         # The accesses whose address is known.
-        self.cells = Cells(ssa)
+        self.cells: Cells = Cells(ssa) if other is None else other.cells.copy()
         # The stores whose address is not.
-        self.may_alias = MayAlias(ssa, self.cells)
+        self.may_alias: MayAlias = MayAlias(ssa, self.cells) if other is None else other.may_alias.copy(self.cells)
         # Accesses whose address is known, or which did not run.
         self.resolved = bytearray(len(ssa.accesses))
         # Bytes of each load that are linked, a bit for each.
@@ -60,7 +62,7 @@ class StoreForwarding:
         self._waiting = WaitingBytes()
         # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
-        self._changes = AccessNews(ssa)
+        self._changes: AccessNews = AccessNews(ssa) if other is None else other._changes.copy()
         # Accesses that have news.
         self.news: List[int] = []
         # Pairs of accesses that are not linked, whatever is supposed.
@@ -68,14 +70,11 @@ class StoreForwarding:
 
     def copy(self) -> "StoreForwarding":
         """Copy it, to be changed on its own."""
-        made = StoreForwarding(self._ssa, self._begin, self._end, self._readable)
-        made.cells = self.cells.copy()
-        made.may_alias = self.may_alias.copy(made.cells)
+        made = StoreForwarding(self._ssa, self._begin, self._end, self._readable, self)
         made.resolved, made.linked = bytearray(self.resolved), bytearray(self.linked)
         made._ended, made.news = dict(self._ended), list(self.news)
         made._waiting = self._waiting.copy()
-        made.blocked, made._changes = dict(self.blocked), self._changes.copy()
-        made.forbidden = self.forbidden
+        made.blocked, made.forbidden = dict(self.blocked), self.forbidden
         return made
 
     def final_word(self, word: int) -> Optional[int]:

@@ -8,7 +8,7 @@ its thread is left.  The stack is taken to be in RAM that nobody else writes.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, Final, List, Set, Tuple
+from typing import Dict, Final, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP
@@ -29,15 +29,18 @@ class SymbolicAlias:
     """Finds links by offset.
 
     :param ssa: With its accesses.
+    :param other: Is copied.
     """
 
-    def __init__(self, ssa: TraceSsa) -> None:
+    def __init__(self, ssa: TraceSsa, other: Optional["SymbolicAlias"] = None) -> None:
         self._ssa = ssa
         self._top = max([high for _, high in ssa.rules.ram], default=0)
         # Loads that have a link.
-        self._linked = bytearray(len(ssa.accesses))
+        self._linked: bytearray = bytearray(len(ssa.accesses)) if other is None else bytearray(other._linked)
         # The accesses that matter: number, whether it is a store, address, size.
-        self._left = [(at, one.store, one.address, one.size) for at, one in enumerate(ssa.accesses)]
+        self._left: List[Tuple[int, bool, int, int]] = []
+        if other is None:
+            self._left = [(at, one.store, one.address, one.size) for at, one in enumerate(ssa.accesses)]
         # Stores so far that may have reached a stack with known entries.
         self._risky: List[int] = []
         # Where runs of them begin that are at offsets of one class, and the classes; _KNOWN for all others.
@@ -51,12 +54,13 @@ class SymbolicAlias:
             for low, high in ssa.rules.volatile
             if not any([start <= low and high <= end for start, end in sections])
         ]
-        self._pointers = {one for slot in (SP, MSP, PSP) for one in ssa.held[slot] if one >= 0}
+        self._pointers: Set[int] = set()
+        if other is None:
+            self._pointers = {one for slot in (SP, MSP, PSP) for one in ssa.held[slot] if one >= 0}
 
     def copy(self) -> "SymbolicAlias":
         """Copy it, to be changed on its own."""
-        made = SymbolicAlias(self._ssa)
-        made._linked = bytearray(self._linked)
+        made = SymbolicAlias(self._ssa, self)
         made._left, made._risky, made._runs, made._extents = self._left, self._risky, self._runs, self._extents
         made._pointers = self._pointers
         return made
@@ -220,4 +224,4 @@ def _may_meet(extent: Tuple[int, int], low: int, high: int) -> bool:
 def relation_of(ssa: TraceSsa, link: Link) -> Tuple[int, ...]:
     """Give the constraint that says what a link means."""
     later, older, p, q, n = link
-    return (int(ConstraintKind.LINK), ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)
+    return (ConstraintKind.LINK, ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)

@@ -47,8 +47,8 @@ class Assumptions:
         """Give what an assumption says."""
         one = self.made[number]
         if one.kind == ALIGNED:
-            return (int(ConstraintKind.ALIGNED), one.before, one.distance, number)
-        return (int(ConstraintKind.KEPT), one.before, one.after, one.distance, number)
+            return (ConstraintKind.ALIGNED, one.before, one.distance, number)
+        return (ConstraintKind.KEPT, one.before, one.after, one.distance, number)
 
     def fallen(self, numbers: Set[int]) -> Fallen:
         """Say that some were dropped together."""

@@ -231,7 +231,7 @@ class Propagation:
         domain: Domain = ssa.domain
         constraints, queue, queued = ssa.constraints, domain.queue, domain.queued
         handlers, news = PROPAGATORS, self.memory.news
-        access = int(ConstraintKind.ACCESS)
+        access = ConstraintKind.ACCESS
         due = PROGRESS_INTERVAL
         count = 0
         while queue:

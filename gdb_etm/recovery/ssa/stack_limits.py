@@ -140,7 +140,7 @@ class Limits:
             if name in registers:
                 ssa.learn(variable, MASK, found[name], why)
             elif name in found:
-                ssa.relate((int(ConstraintKind.LIMIT), ssa.one, variable, ssa.constant(found[name]), 0))
+                ssa.relate((ConstraintKind.LIMIT, ssa.one, variable, ssa.constant(found[name]), 0))
 
     def conclude(self, end: Optional[CoreState], one_state: bool) -> None:
         """Take it that no instruction left SP below its limit.
@@ -158,7 +158,7 @@ class Limits:
             if distance < lowest.get((base, limit), MASK):
                 lowest[base, limit] = distance
                 ssa.number = number
-                ssa.relate((int(ConstraintKind.LIMIT), ssa.one, pointer, limit, 0))
+                ssa.relate((ConstraintKind.LIMIT, ssa.one, pointer, limit, 0))
 
     def name(self, variable: int) -> str:
         """Give the name of the limit that a variable is."""
