@@ -100,7 +100,8 @@ class Domain:
         self.log = GrowthLog()
         self.cause = NONE
         self.narrowings: Dict[int, int] = {}
-        self._constants: Dict[int, int] = {}
+        # The variables that are constants, by their values.
+        self.constants: Dict[int, int] = {}
         # Tables of constants, by their numbers.
         self.tables: List[ConstantTable] = []
 
@@ -124,19 +125,10 @@ class Domain:
 
     def constant(self, value: int) -> int:
         """Give the variable that is a constant."""
-        found = self._constants.get(value)
+        found = self.constants.get(value)
         if found is None:
-            found = self._constants[value] = self.new(MASK, value)
+            found = self.constants[value] = self.new(MASK, value)
         return found
-
-    def watch(self, variable: int, constraint: int) -> None:
-        """Let a constraint be evaluated when more is known of a variable."""
-        if self.mask[variable] != MASK:
-            waiting = self.watchers[variable]
-            if waiting is None:
-                self.watchers[variable] = [constraint]
-            else:
-                waiting.append(constraint)
 
     def wake(self, variable: int) -> None:
         """Queue the constraints that wait for news of a variable."""

@@ -117,11 +117,12 @@ class ConstraintGraph:
 
     def constant(self, value: int) -> int:
         """Give the variable of a constant."""
-        number = self.domain.constant(value)
-        if number == len(self.made):
+        found = self.domain.constants.get(value)
+        if found is None:
+            found = self.domain.constant(value)
             self.made.append(START)
             self.fixed.append(1)
-        return number
+        return found
 
     def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
         """Make a variable.
@@ -142,8 +143,14 @@ class ConstraintGraph:
         self.numbers.append(self.number)
         domain = self.domain
         domain.queued.append(0)
+        mask, watchers = domain.mask, domain.watchers
         for variable in variables(constraint):
-            domain.watch(variable, number)
+            if mask[variable] != MASK:
+                waiting = watchers[variable]
+                if waiting is None:
+                    watchers[variable] = [number]
+                else:
+                    waiting.append(number)
         return number
 
     def add(self, constraint: Constraint) -> None:

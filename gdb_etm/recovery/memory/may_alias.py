@@ -146,16 +146,24 @@ class MayAlias:
 
         Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
         """
-        low = bisect_left(self.unresolved, older + 1)
-        if low == len(self.unresolved) or self.unresolved[low] >= later:
+        unresolved = self.unresolved
+        low = bisect_left(unresolved, older + 1)
+        if low == len(unresolved) or unresolved[low] >= later:
             return _NOWHERE, False
         grounds = self._grounds(older, later)
         if self.wanted is None:
+            # What is in the way of one byte is in that of others.
+            newest = self._newest
+            if (
+                older < newest < later
+                and unresolved[bisect_left(unresolved, newest, low, len(unresolved) - 1)] == newest
+            ):
+                if not ground_of(newest, byte, grounds) and self._may_hit(newest, byte):
+                    return newest, False
             # Addresses become known in the order of the accesses: what waits for a late one is looked at less often.
-            last = self.unresolved[bisect_left(self.unresolved, later) - 1]
-            for number in (self._newest, last):
-                if self._is_in_the_way(number, older, later, byte, grounds):
-                    return number, False
+            last = unresolved[bisect_left(unresolved, later, low) - 1]
+            if last != newest and not ground_of(last, byte, grounds) and self._may_hit(last, byte):
+                return last, False
         if grounds and self.wanted is None:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
@@ -177,14 +185,6 @@ class MayAlias:
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE, False
-
-    def _is_in_the_way(self, number: int, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> bool:
-        # Whether a store may alias a byte between two accesses: what is in the way of one byte is in that of others.
-        if not older < number < later:
-            return False
-        at = bisect_left(self.unresolved, number)
-        is_open = at < len(self.unresolved) and self.unresolved[at] == number
-        return is_open and not ground_of(number, byte, grounds) and self._may_hit(number, byte)
 
     def _still_blocked(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
         # The first possible alias, if there was one before; that is no older one now, as knowledge only grows.
@@ -227,16 +227,21 @@ class MayAlias:
         _, _, address, _, size, _ = self._accesses[number]
         if not size:
             return True
-        low, span = self._domain.interval(address)
+        domain = self._domain
+        known = domain.mask[address]
+        if known == MASK:
+            low, span = domain.bits[address], 0
+        else:
+            root = domain.root[address]
+            low, span = (domain.low[root] + domain.offset[address]) & MASK, domain.span[root]
         if span + size <= MASK and (byte - low) & MASK >= span + size:
             return self._bit_band and low < BIT_BAND[1] and BIT_BAND[0] <= low + span
         if self._bit_band:
             return True
         # The bits that are known of an address, and what it is the sum of, must allow it to touch the byte.
-        known = self._domain.mask[address]
         starts = range(byte - size + 1, byte + 1)
         if known:
-            bits = self._domain.bits[address]
+            bits = domain.bits[address]
             for start in starts:
                 if not (start ^ bits) & known:
                     break

@@ -68,7 +68,11 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
         if size not in places:
             places[size] = _places(found, size)
         known, value = mask[address], bits[address]
-        low, span = domain.interval(address)
+        if known == MASK:
+            low, span = value, 0
+        else:
+            root = domain.root[address]
+            low, span = (domain.low[root] + domain.offset[address]) & MASK, domain.span[root]
         hit = 0
         told, stored = mask[data], bits[data]
         for byte, part, shift in places[size]:
@@ -107,8 +111,8 @@ def _are_left(ssa: TraceSsa, found: Found, many: Sequence[Candidate]) -> bool:
             return False
         if number != last:
             last, covered = number, covered | hit
-        byte = found.address + (shift >> 3)
-        low, span = domain.interval(address)
+        byte, root = found.address + (shift >> 3), domain.root[address]
+        low, span = (domain.low[root] + domain.offset[address]) & MASK, domain.span[root]
         if (byte ^ bits[address]) & known or (byte - low) & MASK > span:
             return False
         look = there & part & ~covered

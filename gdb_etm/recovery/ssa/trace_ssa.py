@@ -22,6 +22,13 @@ SLOTS: Final = TEMPORARY
 _ABOVE: Final = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 
 
+_COPY: Final = int(Op.COPY)
+_LOAD: Final = int(Op.LOAD)
+_STORE: Final = int(Op.STORE)
+_CONDITION: Final = int(Op.CONDITION)
+_UNKNOWN: Final = int(Op.UNKNOWN)
+
+
 class MemoryAccess(NamedTuple):
     """One load or store, in the order in which they ran."""
 
@@ -96,24 +103,25 @@ class TraceSsa(ConstraintGraph):
         self._compared = None
         for op, outputs, inputs, detail in steps:
             read = [current[slot] if slot >= 0 else constant(~slot) for slot in inputs]
-            if op == Op.COPY:
-                current[outputs[0]] = read[0]
-            elif op == Op.LOAD:
-                current[outputs[0]] = self.load(read[0], detail[0], condition)
-            elif op == Op.STORE:
-                self.store(read[0], read[1], detail[0], condition)
-            elif op in makers:
+            maker = makers.get(op)
+            if maker is not None:
                 for variable in read:
                     if not fixed[variable]:
-                        current[outputs[0]] = makers[op](read, detail)
+                        current[outputs[0]] = maker(read, detail)
                         break
                 else:
                     bits = self.domain.bits
                     value = apply(Op(op), detail, [bits[variable] for variable in read])
-                    current[outputs[0]] = self.constant(value)
-            elif op == Op.CONDITION:
+                    current[outputs[0]] = constant(value)
+            elif op == _LOAD:
+                current[outputs[0]] = self.load(read[0], detail[0], condition)
+            elif op == _STORE:
+                self.access(True, read[0], read[1], detail[0], condition)
+            elif op == _COPY:
+                current[outputs[0]] = read[0]
+            elif op == _CONDITION:
                 current[outputs[0]] = self.condition(detail[0], read)
-            elif op == Op.UNKNOWN:
+            elif op == _UNKNOWN:
                 for slot in outputs:
                     current[slot] = self.new(UNMODELLED, ABOVE_BIT if 16 <= slot < 20 else 0)
             else:
