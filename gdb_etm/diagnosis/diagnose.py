@@ -70,6 +70,9 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     site = find_site(scene, registers)
     if site is None:
         return None
+    if site.failure is not None:
+        # They tell of what happened afterwards, if of anything.
+        registers = {}
     roots = [place for bad in site.bad for place in bad.places]
     slice_ = Slice(scene, roots)
     pointers = PointerRoots(scene)
@@ -100,13 +103,23 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
         if node.maker.kind in _ENDS:
             ends.append(End(node, _end(scene, node)))
     verdict = heap.corrupted(site.number) or races.around(slice_, site.number)
-    own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))] or ends
+    return _ended(scene, slice_, site, registers, verdict, ends)
+
+
+def _ended(
+    scene: Scene,
+    slice_: Slice,
+    site: FaultSite,
+    registers: Mapping[str, int],
+    verdict: Optional[Suspicion],
+    ends: Sequence[End],
+) -> Diagnosis:
+    # Where no step is known to be wrong: where the value was first.
+    own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
     # The way on which the value stays the same says most.
     own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
     own = _of_table(slice_, own[0], ends) + own if own else own
-    if not own and slice_.nodes:
-        # The way goes on and on, such as a counter's.
-        own = [End(_last_same(scene, slice_, slice_.nodes[0]), "is computed again and again")]
+    own = _going_on(scene, slice_, own) or own
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
     verdict = verdict or trapped(scene, site, registers)
@@ -209,6 +222,15 @@ def calls_between(scene: Scene, node: Node) -> List[int]:
             found.append(frame.called_at)
         frame = frame.up
     return found
+
+
+def _going_on(scene: Scene, slice_: Slice, own: Sequence[End]) -> List[End]:
+    # A way that goes on and on, such as a counter's, where all others end in constants, such as its limit.
+    ended = {slice_.path(end.node)[0].at for end in own}
+    going = [node for node in slice_.nodes if node.parent is None and node.at not in ended]
+    if not going or any(end.node.maker.kind is not MakerKind.CONSTANT for end in own):
+        return []
+    return [End(_last_same(scene, slice_, going[0]), "is computed again and again")]
 
 
 def _is_same(scene: Scene, path: Sequence[Node]) -> bool:

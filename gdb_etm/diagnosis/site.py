@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.aborts import Abort, abort_of
 from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED, is_fault, is_reset
@@ -36,6 +36,11 @@ FAR_AWAY = "far beyond all memory that was used before"
 _FAILURE = re.compile(
     r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
 )
+# Those of them that tell of it, and never return.
+_REPORT = re.compile(
+    r"_*assert(_fail|_func|_failed)?|vAssertCalled|abort|__stack_chk_fail|__cxa_pure_virtual"
+    r"|std::terminate(\(.*\))?|_ZSt9terminatev"
+)
 # What a throw statement calls (Itanium C++ ABI, 2.4.3).
 _THROW = re.compile(r"\b__cxa_(re)?throw\b")
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
@@ -61,6 +66,8 @@ class FaultSite(NamedTuple):
     """Where a program went wrong."""
 
     # The fault's exception; None where the program noticed by itself.
+    #
+    # With a failure, too: it is of what reports that.
     event: Optional[Exception_]
     # The last instruction before.
     number: int
@@ -107,7 +114,9 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
     found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
     faults = [(before, event) for before, event in found if is_fault(event)]
     if faults and faults[-1][0]:
-        return _vector(scene, found, faults[-1]) or _fault(scene, *faults[-1], registers)
+        return (
+            _vector(scene, found, faults[-1]) or _reporting(scene, *faults[-1]) or _fault(scene, *faults[-1], registers)
+        )
     resets = [(before, event) for before, event in found if is_reset(event) and before]
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
@@ -128,6 +137,16 @@ def _vector(
     value = scene.value(place).value
     why = why_not_code(scene, value, value or 0)
     return FaultSite(fault[1], number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
+
+
+def _reporting(scene: Scene, number: int, event: Exception_) -> Optional[FaultSite]:
+    # A fault of what was to tell of a mistake: that is the one that matters.
+    found = _outermost(scene, number, _REPORT.fullmatch)
+    called_at = found.frame.called_at if found is not None else None
+    if found is None or called_at is None:
+        return None
+    bad = _condition(scene, called_at)
+    return FaultSite(event, called_at, scene.index.address(called_at), False, found, bad)
 
 
 def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
@@ -325,12 +344,7 @@ def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
 def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
-    activation = scene.activation(number)
-    found: Optional[ActivationSpan] = None
-    chain = [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []
-    for one in chain:
-        if one.function is not None and (_FAILURE.search(one.function.name) or found and _is_throw(one.function.name)):
-            found = one
+    found = _outermost(scene, number, _FAILURE.search)
     called_at = found.frame.called_at if found is not None else None
     last = scene.template(number) if number else None
     if called_at is None and last is not None and _FAILURE.search(scene.names.beginning(pc)):
@@ -345,6 +359,16 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
         called_at = scene.user(called_at)
         return site._replace(number=called_at, address=scene.index.address(called_at))
     return site._replace(bad=_condition(scene, called_at))
+
+
+def _outermost(scene: Scene, number: int, names: Callable[[str], object]) -> Optional[ActivationSpan]:
+    # The outermost active function with such a name, or the throw that called it.
+    activation = scene.activation(number)
+    found: Optional[ActivationSpan] = None
+    for one in [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []:
+        if one.function is not None and (names(one.function.name) or found and _is_throw(one.function.name)):
+            found = one
+    return found
 
 
 def _is_throw(name: str) -> bool:

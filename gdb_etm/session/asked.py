@@ -67,7 +67,7 @@ def _site(at: Moment, scene: Scene) -> Optional[FaultSite]:
 
 def _moment(at: Moment, scene: Scene, number: int, site: Optional[FaultSite]) -> str:
     if site is not None:
-        return "at the {}, after #{:,}".format("fault" if site.event is not None else "failure", site.number)
+        return "at the {}, after #{:,}".format("fault" if site.failure is None else "failure", site.number)
     if number > len(scene.history):
         return "at the end"
     symbol = at.session.debugger.symbol_at(scene.index.address(number))
@@ -84,7 +84,7 @@ def _register(scene: Scene, number: int, text: str, site: Optional[FaultSite]) -
     if name not in SLOTS:
         raise CommandError("%s is not followed; the flags in it are n, z, c and v" % name)
     place = RegisterPlace(number, name)
-    if site is not None and site.event is not None and name in NAMES[:15]:
+    if site is not None and site.failure is None and site.event is not None and name in NAMES[:15]:
         scene.put(place, *scene.interrupted(site.number, name))
     return place
 

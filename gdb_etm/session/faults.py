@@ -51,7 +51,7 @@ class FaultVerdict(NamedTuple):
 class Fault(NamedTuple):
     """Why a program went wrong."""
 
-    # The fault's, such as ``"HardFault"``; empty where the program has stopped itself.
+    # The fault's, such as ``"HardFault"``; empty where the program has stopped itself and nothing faulted.
     exception: str
     # What the fault status registers say.
     status: Tuple[str, ...]

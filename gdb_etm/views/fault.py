@@ -75,7 +75,10 @@ def _what(diagnosis: Diagnosis, status: FaultStatus) -> List[str]:
         if site.is_uncaught:
             return _titled("what", ["an exception of C++ ended the program"])
         name = site.failure.function.name if site.failure is not None and site.failure.function is not None else ""
-        return _titled("what", ["the program stopped itself%s" % (" in %s" % name if name else "")])
+        lines = ["the program stopped itself%s" % (" in %s" % name if name else "")]
+        if site.event is not None:
+            lines += ["what was to report that has faulted: %s" % exception_text(site.event), *status.lines[:_STATUS]]
+        return _titled("what", lines)
     return _titled("what", [exception_text(site.event), *status.lines[:_STATUS]])
 
 
@@ -83,7 +86,7 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     site = diagnosis.site
     if site.late:
         rows = _late_rows(site, scene, words)
-    elif site.address is not None and not site.is_branch and site.event is not None:
+    elif site.address is not None and not site.is_branch and site.event is not None and site.failure is None:
         rows = [["after #{:,}".format(site.number), *place_words(words, site.address), words.at(site.address)]]
     else:
         rows = [

@@ -251,6 +251,17 @@ def test_a_verdict_in_a_librarys_header_is_of_the_line_that_calls_it(capsys: pyt
     assert any("inlined there: std::" in line and "operator[], basic_string.h:" in line for line in lines[at:])
 
 
+def test_a_fault_of_what_reports_an_assertion_is_told_as_the_assertion(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("intercom", "Og", "m33")
+    lines = lines_of(found, capsys=capsys)
+    assert lines[:2] == [
+        "what   the program stopped itself in __assert_func",
+        "       what was to report that has faulted: HardFault (exception 3)",
+    ]
+    ((name, culprit),) = found.facts["culprit_lines"]
+    assert any(line.startswith("==>    hang_up, %s:%d: makes the value" % (name, culprit)) for line in lines)
+
+
 def test_what_is_told_to_try_can_be_done(capsys: pytest.CaptureFixture[str]) -> None:
     # The buffer has wrapped, so that the memory of the beginning would not help.
     text = "\n".join(lines_of(run("agenda", "O0", "m7"), capsys=capsys))

@@ -206,6 +206,7 @@ PROGRAMS: Dict[str, Faulty] = {
     "nested": Faulty(
         "stack-overflow-heap", "A list is nested too deep for a recursion, whose stack grows over another block."
     ),
+    "intercom": Faulty("assert-faults", "A call that has ended is ended again, and the assertion's own output faults."),
     "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
 }
 
