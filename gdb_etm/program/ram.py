@@ -11,6 +11,8 @@ Piece = Tuple[int, int]
 
 # Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
 SRAM: Final[Piece] = (0x20000000, 0x40000000)
+# From there on that map has the core's own registers, and vendors'.
+_SYSTEM: Final = 0xE0000000
 # So far apart pieces of RAM are taken to be one, with a heap between them.
 _CLOSE: Final = 1 << 20
 # A stack whose pointer alone is known is assumed to lie in a block of this size.
@@ -48,7 +50,8 @@ def regions(writable: Iterable[Piece], stacks: Iterable[int], m_profile: bool) -
     :param m_profile: Whether the core has M-profile's memory map.
     """
     known = joined([SRAM] * m_profile + list(writable))
-    blocks = [(pointer - 1) // _STACK * _STACK for pointer in stacks if pointer and not _holds(known, pointer - 1)]
+    plausible = [pointer for pointer in stacks if pointer and not (m_profile and pointer > _SYSTEM)]
+    blocks = [(pointer - 1) // _STACK * _STACK for pointer in plausible if not _holds(known, pointer - 1)]
     return joined(known + [(block, block + _STACK) for block in blocks])
 
 

@@ -81,6 +81,8 @@ def _register(scene: Scene, number: int, text: str, site: Optional[FaultSite]) -
         if text.startswith("$"):
             raise
         return None
+    if name == "pc":
+        raise CommandError('the trace itself says where PC was: "etm history" lists it')
     if name not in SLOTS:
         raise CommandError("%s is not followed; the flags in it are n, z, c and v" % name)
     place = RegisterPlace(number, name)

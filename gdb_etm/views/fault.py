@@ -194,7 +194,11 @@ def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     if inlined:
         lines.append("    inlined there: %s" % inlined)
     what = "faulted itself" if verdict.address is not None else _number(verdict.number)
-    lines.append("%s; %s" % (" ".join([what, context]).rstrip(), _how_sure(verdict)))
+    parts = [" ".join([what, context]).rstrip(), _how_sure(verdict)]
+    other = words.context(verdict.other) if verdict.other is not None else ""
+    if verdict.other is not None and other != context and other:
+        parts.insert(1, "%s %s" % (_number(verdict.other), other))
+    lines.append("; ".join(parts))
     if verdict.kind is SuspicionKind.ORIGIN:
         lines += _ends(diagnosis, scene)
     return _titled("==>", lines)

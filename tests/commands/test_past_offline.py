@@ -168,7 +168,7 @@ def test_objects_for_scripts(snapshot: Path) -> None:
         (("info", "--at", "99999"), "--at 99999: the instructions are numbered 1 to 18364"),
         (("why", "r4"), "without GDB there is no position: say before which instruction"),
         (("writes", "station.table[0]"), 'no variable "station.table[0]"; did you mean station?'),
-        (("origin", "pc"), "pc is not followed; the flags in it are n, z, c and v"),
+        (("origin", "pc"), 'the trace itself says where PC was: "etm history" lists it'),
         (("origin", "nothing"), 'no variable "nothing" (or ask about a register, or ADDRESS,SIZE)'),
         (("uses", "r3"), "nothing ran after this position; say from where on: --at N"),
         (("writes",), "EXPR is missing. Usage: etm writes [--at N] [--id ID] [--by FUNCTION] [--reads] EXPR"),

@@ -104,3 +104,23 @@ def test_only_the_handlers_of_faults_have_a_line(number: int, says: bool) -> Non
 def test_lockup_has_a_line(number: int) -> None:
     registers = {"xpsr": number, "pc": 0xEFFFFFFE, "cfsr": 0x8200, "hfsr": 1 << 30, "bfar": 4}
     assert list(hint_lines(Anchor(registers), {})) == [LOCKED]
+
+
+def loaded(*commands: str) -> str:
+    """Load a program into a board whose flash is blank; return the output from then on."""
+    output = run_gdb(["file %s" % DEMO, "etm connect board:m33", "load", "echo >>>\\n", *commands])
+    assert "Traceback" not in output, output
+    return output.split(">>>\n")[1]
+
+
+def test_where_a_trace_begins_the_registers_are_those_of_a_reset_before() -> None:
+    # GDB does not notice what its server did for "monitor".
+    output = loaded("monitor reset halt", "etm start", "p $sp == *(unsigned *) 0", "p $pc == *(unsigned *) 4 - 1")
+    assert "$1 = 1" in output and "$2 = 1" in output, output
+
+
+def test_a_stack_that_never_was_has_not_grown() -> None:
+    lost = ["monitor reset halt", "tbreak main", "continue", "set var $sp = 0xfffffffc"]
+    output = loaded(*lost, "etm start", "continue", "etm fault")
+    (verdict,) = [line for line in output.splitlines() if line.startswith("==>")]
+    assert "the store's address 0xfffff" in output and "grows" not in verdict, output

@@ -88,7 +88,8 @@ class Stacks:
                 # What the outermost frame was may be known by what ran long ago.
                 active = self.active(site.number) if is_stack else []
                 top = self._top(active)
-                if top is not None and bad.value is not None and bad.value < top:
+                # SP that never led to memory has not grown out of it.
+                if top is not None and bad.value is not None and bad.value < top and self._scene.is_ram(top - 4):
                     return self._grown(active, site.number, "below RAM")
         return None
 
