@@ -232,7 +232,7 @@ class Origins:
                 result = self._ssa.read_constant(values[0], detail[0]) if values else None
                 found[at] = next(own, None) if result is None else None
             elif op not in IMPURE and len(values) == len(read):
-                result = apply(Op(op), detail, values)
+                result = apply(op, detail, values)
             known.update(dict.fromkeys(outputs, result))
         return found
 

@@ -22,7 +22,6 @@ from gdb_etm.recovery.lift.operations import (
     SLOTS,
     SP,
     N,
-    Op,
     V,
 )
 from gdb_etm.recovery.lift.template import Template
@@ -125,7 +124,7 @@ class Queries:
             values = [one for one in read if one is not None]
             result: Optional[Tuple[int, Tier]] = None
             if len(values) == len(read) and op not in IMPURE:
-                result = apply(Op(op), detail, [one[0] for one in values]), max([one[1] for one in values])
+                result = apply(op, detail, [one[0] for one in values]), max([one[1] for one in values])
             for slot in outputs:
                 found[slot] = result
         return found

@@ -320,4 +320,4 @@ def forwards(domain: Domain, constraint: Constraint) -> None:
     for number in inputs:
         if mask[number] != MASK:
             return
-    domain.learn(d, MASK, apply(Op(op), (), [bits[number] for number in inputs]))
+    domain.learn(d, MASK, apply(op, (), [bits[number] for number in inputs]))

@@ -344,7 +344,7 @@ def _result(step: Step, read: List[Optional[Origin]]) -> Optional[Origin]:
     if op == Op.COPY:
         return values[0]
     if all(one.base == CONSTANT for one in values):
-        return Origin(CONSTANT, apply(Op(op), detail, [one.distance for one in values]))
+        return Origin(CONSTANT, apply(op, detail, [one.distance for one in values]))
     if op == Op.ADD and [one.base for one in values].count(CONSTANT) == 2 and values[2].base == CONSTANT:
         base = max(one.base for one in values[:2]) if values[0].base >= 0 or values[1].base >= 0 else FRAME
         return Origin(base, sum(one.distance for one in values) & MASK)

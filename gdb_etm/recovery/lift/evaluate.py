@@ -24,7 +24,7 @@ def compute(operation: Operation, inputs: Inputs) -> Tuple[int, ...]:
     return (apply(operation.op, operation.detail, inputs),)
 
 
-def apply(op: Op, detail: Detail, inputs: Inputs) -> int:
+def apply(op: int, detail: Detail, inputs: Inputs) -> int:
     """Give the output of an operation by its parts; see :func:`compute`."""
     return _MEANING[op](inputs, detail) & MASK
 
@@ -82,7 +82,7 @@ def _condition(inputs: Inputs, detail: Detail) -> int:
     return int(holds(detail[0], negative << 3 | zero << 2 | carry << 1 | overflow))
 
 
-_MEANING: Final[Dict[Op, Callable[[Inputs, Detail], int]]] = {
+_MEANING: Final[Dict[int, Callable[[Inputs, Detail], int]]] = {
     Op.COPY: lambda i, d: i[0],
     Op.ADD: lambda i, d: i[0] + i[1] + i[2],
     Op.SUB: lambda i, d: i[0] + (~i[1] & MASK) + i[2],

@@ -7,7 +7,7 @@ from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import InstructionKind, Isa, is_wide
+from gdb_etm.program.isa import Insn, InstructionKind, Isa, is_wide
 from gdb_etm.recovery.lift.instruction import execution_condition, lift
 from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N, Op, Operand, V, Z
 
@@ -121,7 +121,9 @@ class Templates:
         if found is None:
             templates = []
             for address in self._blocks.addresses(start, end, isa):
-                template, it_state = self._at(address, isa, it_state)
+                made = self._at(address, isa, it_state)
+                assert made is not None
+                template, it_state = made
                 templates.append(template)
             found = self._ranges[key] = (templates, it_state)
         return found
@@ -152,26 +154,26 @@ class Templates:
         """Give the template at an address; None where the program has nothing."""
         key = address, isa
         if key not in self._like:
-            is_there = self._blocks.instruction(address, isa) is not None
-            self._like[key] = self._at(*key, self.it_state(*key))[0] if is_there else None
+            made = self._at(address, isa, self.it_state(address, isa))
+            self._like[key] = None if made is None else made[0]
         return self._like[key]
 
-    def _at(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
+    def _at(self, address: int, isa: Isa, it_state: int) -> Optional[Tuple[Template, int]]:
         key = (address, isa, it_state)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(address, isa, it_state)
+            insn = self._blocks.instruction(address, isa)
+            if insn is not None:
+                found = self._known[key] = self._make(address, isa, it_state, insn)
         return found
 
-    def _make(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
+    def _make(self, address: int, isa: Isa, it_state: int, insn: Insn) -> Tuple[Template, int]:
         code = self._program.read(address, 8)
         half = code[0] | code[1] << 8
         wide = isa is not Isa.T32 or is_wide(half)
         enters = not wide and enters_it_block(half)
         after = half & 0xFF if enters else next_it_state(it_state)
         condition = ALWAYS if enters else execution_condition(code, isa, it_state)
-        insn = self._blocks.instruction(address, isa)
-        assert insn is not None
         key = (code[: 4 if wide else 2], isa, condition, bool(it_state))
         same = self._anywhere.get(key)
         if same is not None:

@@ -278,7 +278,7 @@ class MayAlias:
                 continue
             between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
             between.sort(reverse=True)
-            part = found._replace(wanted=wanted)
+            part = Found(found.data, found.address, found.size, wanted)
             constraint, looked = self.weighing.weigh(part, until, source, -8 * distance, between)
             constraints += [constraint] if constraint is not None else []
             oldest = min(oldest, looked)

@@ -45,7 +45,7 @@ def _result_of(lattice: Lattice, step: Step, read: Sequence[Provenance], constan
     if op in IMPURE:
         return UNKNOWN
     if all([is_constant(value) and len(value.parts) == 1 for value in read]):
-        constants.add(made := apply(Op(op), detail, [next(iter(value.parts)) for value in read]))
+        constants.add(made := apply(op, detail, [next(iter(value.parts)) for value in read]))
         return constant(made)
     if op in (Op.ADD, Op.SUB) and is_constant(read[2]) and len(read[2].parts) == 1:
         carry = next(iter(read[2].parts))

@@ -134,10 +134,13 @@ class ExceptionFrames:
         :param calls: The return addresses, innermost last.
         :returns: The address after the outermost one; 0 if one of them is not there.
         """
+        read = self._word
         for address in reversed(calls):
-            words = range(at, at + 4 * _ABOVE, 4)
-            at = next((word + 4 for word in words if self._word(word) == address | 1), 0)
-            if not at:
+            returned = address | 1
+            for word in range(at, at + 4 * _ABOVE, 4):
+                if read(word) == returned:
+                    at = max(word + 4, frame + 32)
+                    break
+            else:
                 return 0
-            at = max(at, frame + 32)
         return at

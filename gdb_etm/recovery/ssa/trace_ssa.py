@@ -111,7 +111,7 @@ class TraceSsa(ConstraintGraph):
                         break
                 else:
                     bits = self.domain.bits
-                    value = apply(Op(op), detail, [bits[variable] for variable in read])
+                    value = apply(op, detail, [bits[variable] for variable in read])
                     current[outputs[0]] = constant(value)
             elif op == _LOAD:
                 current[outputs[0]] = self.load(read[0], detail[0], condition)
