@@ -4,7 +4,7 @@
 - ``store_forwarding.py``: links between accesses to the same bytes.
 - ``waiting.py``: what waits for stores of unknown address; ``changes.py``: what has become known since the last look.
 - ``may_alias.py``: stores of unknown address, and what they hide; ``overlaps.py``: what they may have left.
-- ``grounds.py``: why such a store is assumed to miss; ``dead_stack.py``: memory below the stack pointer;
+- ``misses.py``, ``grounds.py``: why such a store is assumed to miss; ``dead_stack.py``: memory below the stack pointer;
   ``object_bounds.py``: objects that it cannot reach.
 - ``symbolic_alias.py``: accesses to a stack whose address is not known: what was pushed is popped again.
 - ``traces.py``, ``base_search.py``: where such a stack is, by what is in memory at the end.

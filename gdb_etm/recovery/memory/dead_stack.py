@@ -10,19 +10,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import List, Sequence, Tuple
 
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 _UNKNOWN = -1
 
 
-class DeadStack:
+class DeadStack(Ground):
     """Finds the bytes below SP when an instruction runs.
 
     :param ssa: With its variables of SP.
     """
 
     def __init__(self, ssa: TraceSsa) -> None:
+        super().__init__(ConstraintKind.BELOW)
         self._ssa = ssa
         # By access: the index of SP's variable then; -1 without one, and where the address is made from SP.
         self._at: List[int] = self._places()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, List, Optional, Sequence, Tuple
+from typing import Dict, Final, List, Optional, Sequence
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.memory.dead_stack import DeadStack
+from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
-
-# Whether a store, by its number, misses a byte.
-Misses = Callable[[int, int], bool]
-# The kind of the constraint that a link is, and which stores miss for that reason.
-Ground = Tuple[int, Misses]
 
 # Why a store is still in memory at the end, by the link's kind.
 STILL_THERE: Final[Dict[int, int]] = {
@@ -22,6 +18,31 @@ STILL_THERE: Final[Dict[int, int]] = {
     ConstraintKind.BELOW: Premise.BELOW_STORED,
     ConstraintKind.OUT_OF_REACH: Premise.OUT_OF_REACH_STORED,
 }
+
+
+class FrameGround(Ground):
+    """That only one function writes its frame while it runs.
+
+    :param one: An access to the frame.
+    :param owned: The accesses to such frames.
+    :param bounds: What stores reach as arguments, if that is known.
+    """
+
+    def __init__(self, one: int, owned: PrivateAccesses, bounds: Optional[ObjectBounds]) -> None:
+        super().__init__(ConstraintKind.OWNED)
+        self._owned = owned
+        self._bounds = bounds
+        self._frame = owned.frame_of(one)
+        # Where the function begins, if others may have an address of its frame.
+        self._function = owned.passed(one)
+
+    def misses(self, number: int, byte: int) -> bool:
+        """Check whether an access misses the frame."""
+        if self._function is None:
+            return self._owned.frame_of(number) != self._frame
+        if self._bounds is None or self._owned.frame_of(number) == self._frame:
+            return False
+        return self._bounds.misses_frame(number, self._function)
 
 
 def grounds_between(
@@ -34,30 +55,19 @@ def grounds_between(
     """
     found: List[Ground] = []
     if owned.keeps(older, later):
-        found.append((ConstraintKind.OWNED, misses_frame_of(older, owned, bounds)))
+        found.append(FrameGround(older, owned, bounds))
         if owned.passed(older) is None:
             return found
     if dead_stack is not None and dead_stack.holds:
-        found.append((ConstraintKind.BELOW, dead_stack.misses))
+        found.append(dead_stack)
     if bounds is not None:
-        found.append((ConstraintKind.OUT_OF_REACH, bounds.misses))
+        found.append(bounds)
     return found
-
-
-def misses_frame_of(one: int, owned: PrivateAccesses, bounds: Optional[ObjectBounds]) -> Misses:
-    """Give which accesses miss the frame that one of them is to."""
-    frame, function = owned.frame_of(one), owned.passed(one)
-    if function is None:
-        return lambda number, byte: owned.frame_of(number) != frame
-    if bounds is None:
-        return lambda number, byte: False
-    misses, passed = bounds.misses_frame, function
-    return lambda number, byte: owned.frame_of(number) != frame and misses(number, passed)
 
 
 def ground_of(number: int, byte: int, grounds: Sequence[Ground]) -> int:
     """Give the kind of the first ground that holds, or 0."""
-    for kind, misses in grounds:
-        if misses(number, byte):
-            return kind
+    for ground in grounds:
+        if ground.misses(number, byte):
+            return ground.kind
     return 0

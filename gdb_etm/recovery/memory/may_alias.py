@@ -16,7 +16,8 @@ from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import Cells
 from gdb_etm.recovery.memory.dead_stack import DeadStack
-from gdb_etm.recovery.memory.grounds import Ground, ground_of, grounds_between, misses_frame_of
+from gdb_etm.recovery.memory.grounds import FrameGround, ground_of, grounds_between
+from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
@@ -209,7 +210,7 @@ class MayAlias:
 
     def _may_own(self, one: int, other: int) -> bool:
         # Whether an access may reach the frame that another one is to.
-        return not misses_frame_of(one, self.owned, self.object_bounds)(other, 0)
+        return not FrameGround(one, self.owned, self.object_bounds).misses(other, 0)
 
     def ground(self, older: int, later: int) -> int:
         """Give the kind of constraint that links two accesses.

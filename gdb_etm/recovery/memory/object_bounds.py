@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Set
 
 from gdb_etm.program.objects import NO_OBJECT
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
@@ -17,7 +19,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 _FROM_SP, _ANYWHERE = -1, -2
 
 
-class ObjectBounds:
+class ObjectBounds(Ground):
     """Finds bytes that a store of a segment cannot reach.
 
     :param ssa: With its variables of SP.
@@ -28,6 +30,7 @@ class ObjectBounds:
     """
 
     def __init__(self, ssa: TraceSsa, points_to: PointsTo, first: int, last: int, where: Callable[[int], int]) -> None:
+        super().__init__(ConstraintKind.OUT_OF_REACH)
         self._ssa = ssa
         self._points_to = points_to
         self._where = where
