@@ -15,9 +15,12 @@ import pytest
 from capstone import arm
 from elftools.elf.elffile import ELFFile
 
+from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.objects import load_objects
 from gdb_etm.recovery.lift.instruction import lift
 from gdb_etm.recovery.lift.operations import LR, S0, SP, Lifted, N, Slot, Z
+from gdb_etm.recovery.lift.template import Template, Templates
 
 TESTS = Path(__file__).resolve().parents[1]
 DEMO = TESTS.parent / "gdb_etm/board/firmware/demo/demo.elf"
@@ -137,3 +140,18 @@ def test_what_compilers_make_is_modelled(path: Path) -> None:
     other: Dict[str, int] = Counter(name for name in names if name not in EXPECTED)
     assert other == {}
     assert count > 50
+
+
+def test_equal_instructions() -> None:
+    """Equal instructions are lifted once, except those of one address alone."""
+    program, count = Program(load_elf(str(DEMO))), 0
+    templates = Templates(program, True)
+    kept: Dict[bytes, Template] = {}
+    for start, end in load_objects([str(DEMO)]).functions:
+        for at in range(start, end, 2):
+            template = templates.at(at, Isa.T32)
+            assert template == Templates(program, True).at(at, Isa.T32)
+            if template is not None:
+                same = kept.setdefault(program.read(at, template.size), template)
+                count += same is not template and same.variants is template.variants
+    assert count > 100
