@@ -100,7 +100,7 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
         # Afterwards GDB goes back to the live end, and the emptied buffer would hold nothing of it.
         raise CommandError('GDB looks at the past; "continue" to the live end first')
     options = options_of(session, request)
-    # GDB does not notice what "monitor" has changed, such as a reset: where the trace begins its registers must be right.
+    # GDB does not notice what "monitor" has changed, such as a reset: registers must be right where the trace begins.
     session.debugger.refresh()
     lines = connection.start(options)
     if options.buffer is not None and options.buffer.note:
