@@ -116,7 +116,7 @@ class DebugNames:
         return found.name if found is not None and found.start == address & ~1 else ""
 
     def inlined_call(self, address: int) -> Optional[InlinedCall]:
-        """Give the program's own call by which a library's code is at an instruction.
+        """Give the program's own call of what is inlined at an instruction.
 
         :returns: None where the instruction is the program's own, or in a library's function that was not inlined.
         """

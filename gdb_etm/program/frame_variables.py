@@ -104,9 +104,9 @@ class FrameVariables:
         return next(filter(None, (file.functions(address) for file in self._files)), ())
 
     def inlined_before(self, address: int) -> Optional[FunctionScope]:
-        """Give the newest inlined function of which no instruction is left, in the innermost scope.
+        """Give the nearest inlined function of which no instruction is left.
 
-        Compilers leave a place where it was, and no range; the line table has its lines there.
+        It is one of the innermost scope.  Compilers leave a place where it was, and no range; the line table has its lines there.
 
         :param address: Of an instruction at that place, or behind it.
         """

@@ -215,7 +215,7 @@ def _ends(diagnosis: Diagnosis, scene: Scene) -> List[str]:
 
 
 def says_more(node: Node, scene: Scene) -> str:
-    """Say why a way back ends in what is not known, and what would tell more.
+    """Say why a way back ends, and what would tell more.
 
     :returns: Nothing where it ends in what is known, or where tracing started.
     """

@@ -107,7 +107,7 @@ def test_lockup_has_a_line(number: int) -> None:
 
 
 def loaded(*commands: str) -> str:
-    """Load a program into a board whose flash is blank; return the output from then on."""
+    """Load a program into a blank board; return the output afterwards."""
     output = run_gdb(["file %s" % DEMO, "etm connect board:m33", "load", "echo >>>\\n", *commands])
     assert "Traceback" not in output, output
     return output.split(">>>\n")[1]
