@@ -106,7 +106,8 @@ class FrameVariables:
     def inlined_before(self, address: int) -> Optional[FunctionScope]:
         """Give the nearest inlined function of which no instruction is left.
 
-        It is one of the innermost scope.  Compilers leave a place where it was, and no range; the line table has its lines there.
+        It is one of the innermost scope.  Compilers leave a place where it was, and no range; the line table has its
+        lines there.
 
         :param address: Of an instruction at that place, or behind it.
         """
