@@ -93,14 +93,16 @@ class Explanations:
 
     def _kept(self, one: Assumption, number: int) -> str:
         # What is assumed of calls, threads and functions.
+        is_last = one.number in self._solution.solver.assumptions.by_elimination
+        rest = "; no other one fits what ran" if is_last else ""
         if one.kind == THREAD:
-            return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
+            return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1) + rest
         border = self._solution.border
         if one.kind == WAITING and border is not None:
             text = "the thread left at #{:,} waits still at #{:,}, and where its frame is is known from later"
             return text.format(one.number, border.number)
         if one.kind == WAITING:
-            return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
+            return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number) + rest
         if one.kind == BLOCK:
             return "the scheduler went from block to block as RAM at the halt links them"
         if one.kind == CONSTANT:

@@ -29,6 +29,7 @@ from gdb_etm.recovery.solve.doubts import Doubts
 from gdb_etm.recovery.solve.dropped import Dropped
 from gdb_etm.recovery.solve.regained import Regained
 from gdb_etm.recovery.solve.solver import Solver
+from gdb_etm.recovery.solve.thread_trials import ThreadTrials
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.stack_limits import Limits
@@ -130,6 +131,8 @@ class Solution:
         solver.scheduler = flow.threads.scheduler
         if self.points_to is not None:
             solver.object_bounds = ObjectBounds(self.ssa, self.points_to, self.first, self.last, self.address)
+        if flow.threads.is_open:
+            solver.trials = ThreadTrials(solver.propagation, assumptions, flow.choose, self._saved, flow.owned)
         solver.further = self._further if border is not None else None
         return solver
 

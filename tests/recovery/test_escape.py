@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import pytest
 
+from gdb_etm.capture import Core
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.functions.calls import CallMatcher
@@ -13,8 +14,9 @@ from gdb_etm.recovery.functions.escape import Owner, PrivateAccesses
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.values import Tier
-from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, run, wrong
+from gdb_etm.recovery.values import CoreState, Tier
+from tests.history.executed import Item, Returned, Taken, history_of
+from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, built, run, wrong
 
 FUNCTION = CODE + 6
 END = FUNCTION + 0x20
@@ -133,3 +135,44 @@ def test_what_is_not_below_the_frame_address_is_the_callers() -> None:
     owned.note(0, Owner(1, FUNCTION, line.constant(STACK)))
     assert owned.keeps(0, 1)
     assert not owned.keeps(2, 3)
+
+
+HANDLER = """
+    nop
+    b end
+handler:
+    %s
+    ldr r0, [r3]
+    push {r0, lr}
+    str r2, [r1]
+    pop {r2, lr}
+    str r2, [r4]
+    bx lr
+"""
+
+
+class Named:
+    """Where a handler in assembly begins and ends, nothing else."""
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        return None
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        return (CODE + 4, CODE + 24) if CODE + 4 <= address < CODE + 24 else None
+
+
+@pytest.mark.parametrize("reads, known", [("mrs r0, msp", 0x1234), ("mrs r0, psp", 0x1234), ("mov.w r0, sp", None)])
+def test_a_handler_in_assembly_that_finds_its_frame(reads: str, known: Optional[int]) -> None:
+    memory = {RAM: 0x1234, STACK - 40: 0x1234, STACK - 36: 0xFFFFFFF9, STACK - 8: CODE + 2, STACK - 4: 0x21000000}
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        return memory.get(address, 0).to_bytes(4, "little")[:size]
+
+    ran: List[Item] = [CODE + at for at in (4, 8, 10, 12, 14, 18, 20)]
+    history = history_of(built(HANDLER % reads), [CODE, Taken(15, CODE + 2), *ran, Returned()], CODE + 2)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    registers = {"r4": RAM, "sp": STACK, "msp": STACK, "psp": 0, "control": 0, "xpsr": 0x21000000}
+    recovery = Recovery(history, CoreState(registers, read), rules=Rules(frames=Named()))
+    # What was pushed is popped, whatever the store in between wrote.
+    assert recovery.register(5, "r0").value == known
+    assert not recovery.findings

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import Deque, Dict, Final, List, Optional, Tuple
+from typing import Deque, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.recovery.constraints.tables import ConstantTable
 from gdb_etm.recovery.lift.operations import MASK
@@ -83,6 +83,21 @@ class GrowthLog:
         self._joined = None
 
 
+class Knowledge(NamedTuple):
+    """A copy of what is known of all variables."""
+
+    mask: List[int]
+    bits: List[int]
+    root: List[int]
+    offset: List[int]
+    low: List[int]
+    span: List[int]
+    members: Dict[int, List[int]]
+    narrowings: Dict[int, int]
+    entries: int
+    merged: int
+
+
 class Domain:
     """The domains of a segment's variables, and the constraints that watch them."""
 
@@ -122,6 +137,34 @@ class Domain:
         if known & _TOP and known != MASK:
             self.low[number], self.span[number] = bits, MASK & ~known
         return number
+
+    def save(self) -> Knowledge:
+        """Copy what is known, to be restored later."""
+        return Knowledge(
+            list(self.mask),
+            list(self.bits),
+            list(self.root),
+            list(self.offset),
+            list(self.low),
+            list(self.span),
+            {root: list(members) for root, members in self.members.items()},
+            dict(self.narrowings),
+            len(self.log.variable),
+            len(self.log.merged),
+        )
+
+    def restore(self, saved: Knowledge) -> None:
+        """Forget all that was learned since; ``saved`` can be used again.
+
+        Constants that were made since are kept.
+        """
+        count = len(saved.mask)
+        self.mask[:count], self.bits[:count] = saved.mask, saved.bits
+        self.root[:count], self.offset[:count] = saved.root, saved.offset
+        self.low[:count], self.span[:count] = saved.low, saved.span
+        self.members = {root: list(members) for root, members in saved.members.items()}
+        self.narrowings = dict(saved.narrowings)
+        self.log.cut(saved.entries, saved.merged)
 
     def constant(self, value: int) -> int:
         """Give the variable that is a constant."""

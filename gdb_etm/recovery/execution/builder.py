@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Callable, Dict, Final, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.conditions import ALWAYS
@@ -15,7 +15,7 @@ from gdb_etm.recovery.execution.branch_targets import Arrival, BranchTargets, Pe
 from gdb_etm.recovery.execution.exception_semantics import is_asynchronous
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
 from gdb_etm.recovery.execution.stacking import Failures, Stacking
-from gdb_etm.recovery.execution.thread_switches import ThreadSwitches
+from gdb_etm.recovery.execution.thread_switches import Possible, ThreadSwitches
 from gdb_etm.recovery.execution.traced_transfers import TracedTransfers
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
@@ -202,9 +202,19 @@ class SsaBuilder:
         for suspended in self._exceptions.interrupted():
             self._finish(suspended)
 
+    def choose(self, among: Callable[[Sequence[Possible]], Set[int]]) -> None:
+        """Ask which of several threads went on; as :meth:`ThreadSwitches.choose`."""
+        self.threads.choose(among, self._running)
+
+    def _running(self, at: Suspended) -> Dict[Tuple[int, int], int]:
+        # Functions that had not returned when code was left.
+        if self._functions is None or at.number < self.first:
+            return {}
+        return self._functions.running(at.number, at.activation, at.stack, at.pointer, self._address)
+
     def _finish(self, at: Suspended) -> None:
-        if self._functions is not None and at.number >= self.first:
-            self._functions.finish(at.number, at.activation, at.stack, at.pointer, self._address)
+        if self._functions is not None:
+            self._functions.owned.finish(self._running(at))
 
     def _finish_waiting(self, at: Suspended) -> None:
         self._finish(at)
@@ -334,7 +344,7 @@ class SsaBuilder:
             accesses = len(self.ssa.accesses)
             resumed = self.threads.leave(index)
             goes_on = self._first(index + 1)
-            loaded = self._exceptions.leave(target, self.current, goes_on, resumed)
+            loaded = self._exceptions.leave(target, self.current, goes_on, resumed, index)
             if self._traced is not None:
                 self._traced.take_frame(event, accesses)
             arrives = self._interrupted.pop() if self._interrupted else None

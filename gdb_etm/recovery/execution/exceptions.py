@@ -70,6 +70,13 @@ def _may_go_on(entry: _Entry, address: Optional[int]) -> bool:
     return None in (entry.address, address) or address in after_request(entry.address or 0, not entry.keeps_all)
 
 
+class _Resumed(NamedTuple):
+    # Code that went on: the instruction before, what its frame held of the slots, and whether that was on PSP.
+    number: int
+    popped: List[int]
+    process: Optional[int]
+
+
 class TraceExceptions:
     """Enters and leaves the handlers of a segment.
 
@@ -88,6 +95,8 @@ class TraceExceptions:
         self._open: List[Optional[_Entry]] = []
         # Threads that were left, by the index of the exception.
         self._left: Dict[int, Tuple[_Entry, PushedFrame]] = {}
+        # Threads that went on though nobody knew which, by the index of the exception return.
+        self._resumed: Dict[int, _Resumed] = {}
 
     def switch(self) -> None:
         """Note that PSP was written: the handler may return to another thread."""
@@ -141,6 +150,7 @@ class TraceExceptions:
             )
         if self._m_profile:
             pushed = self._semantics.push(event, current, stacking)
+            calls.frame = current[SP]
             self._open[-1] = entry = entry._replace(process=pushed.process)
             self._left[index] = entry, pushed
         else:
@@ -153,9 +163,11 @@ class TraceExceptions:
         current: List[int],
         goes_on: Optional[int] = None,
         left: Optional[int] = None,
+        index: Optional[int] = None,
     ) -> Optional[Resumption]:
         """Return from an exception.
 
+        :param index: Of the return among the segment's parts.
         :param target: Variable of EXC_RETURN, if known.
         :param goes_on: Address of the next instruction, if known.
         :param left: Index of the exception that left the thread that goes on, if that is another one.
@@ -184,6 +196,13 @@ class TraceExceptions:
         calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None or kind == THREAD
         calls.enter()
         calls.entries = []
+        popped = list(current)
+        for slot, variable in resumption.floats.items() if resumption is not None else ():
+            # Where the frame has none, they are what the handlers have left.
+            popped[slot] = variable
+        resumed = _Resumed(ssa.number, popped, None if resumption is None else resumption.process)
+        if entry is None and switched and index is not None:
+            self._resumed[index] = resumed
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
             calls.activation = entry.activation
@@ -192,38 +211,52 @@ class TraceExceptions:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
                 calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
-            # What is in a frame may be changed, but the same stack goes on in the same mode.
-            slots = calls.slots
-            if self._m_profile:
-                slots += self._pushed if entry.keeps_all else _MODE
-            if resumption is not None and entry.process is not None:
-                known = Assumption(kind, CONTROL, entry.process, resumption.process, entry.number, ssa.number)
-                calls.assumptions += [known] if known.before != known.after else []
-            popped = list(current)
-            for slot, variable in resumption.floats.items() if resumption is not None else ():
-                # Where the frame has none, they are what the handlers have left.
-                popped[slot] = variable
-            kept = dict(zip(calls.slots + self._pushed, entry.kept))
-            calls.assume(entry.number, slots, [kept[slot] for slot in slots], popped, kind)
+            calls.assumptions += self._kept(entry, resumed, kind)
         self._put_all(current)
         return resumption
 
-    def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
-        """Assume that a thread waits with a frame that is in memory.
+    def _kept(self, entry: _Entry, resumed: _Resumed, kind: int) -> List[Assumption]:
+        # What is in a frame may be changed, but the same stack goes on in the same mode.
+        slots = self._calls.slots
+        if self._m_profile:
+            slots += self._pushed if entry.keeps_all else _MODE
+        kept = dict(zip(self._calls.slots + self._pushed, entry.kept))
+        pairs = [(slot, kept[slot], resumed.popped[slot]) for slot in slots]
+        if resumed.process is not None and entry.process is not None:
+            pairs.insert(0, (CONTROL, entry.process, resumed.process))
+        until = entry.number, resumed.number
+        return [Assumption(kind, slot, before, after, *until) for slot, before, after in pairs if before != after]
+
+    def went_on(self, left: int, index: int) -> Optional[List[Assumption]]:
+        """Say what holds if a thread went on at an exception return.
+
+        That is one of those where nobody knew which thread does.
+
+        :param left: Index of the exception that left it.
+        :param index: Of the exception return.
+        """
+        if left not in self._left or index not in self._resumed:
+            return None
+        return self._kept(self._left[left][0], self._resumed[index], THREAD)
+
+    def waits(self, left: int, frame: Waiting) -> Tuple[Optional[Wait], List[Assumption]]:
+        """Say what holds if a thread waits, its frame in memory.
 
         :param left: Index of the exception that left it.
         """
         if left not in self._left:
-            return None
+            return None, []
         entry, pushed = self._left[left]
         known = [(pushed.process, 1), (pushed.frame, frame.address)]
         if entry.keeps_all:
             known += zip(pushed.words, frame.words)
         if frame.returns is not None:
             known.append((pushed.returns, frame.returns))
-        for variable, value in known:
-            self._believe(variable, self._ssa.constant(value), entry.number, WAITING)
-        return Wait(entry.number, pushed.frame, frame.address)
+        pairs = [(variable, self._ssa.constant(value)) for variable, value in known]
+        until = entry.number, self._ssa.number
+        return Wait(entry.number, pushed.frame, frame.address), [
+            Assumption(WAITING, PSP, constant, variable, *until) for variable, constant in pairs if variable != constant
+        ]
 
     def left(self, index: int) -> Suspended:
         """Give where a thread was left.
@@ -232,11 +265,11 @@ class TraceExceptions:
         """
         return _suspended(self._left[index][0])
 
-    def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
+    def _believe(self, variable: int, constant: int, number: int) -> None:
         # Assume that a variable is a constant.
         if variable != constant:
             here = self._ssa.number
-            self._calls.assumptions.append(Assumption(kind, PSP, constant, variable, number, here))
+            self._calls.assumptions.append(Assumption(THREAD, PSP, constant, variable, number, here))
 
     def _values(self, current: List[int]) -> Tuple[int, ...]:
         return self._calls.values(current) + tuple([current[slot] for slot in self._pushed])
@@ -257,6 +290,7 @@ class TraceExceptions:
             self._semantics.forget(current, (SP, LR))
         else:
             self._semantics.chain(event, target, current)
+            self._calls.frame = current[SP]
         self._put_all(current)
 
     def _put_all(self, current: List[int]) -> None:

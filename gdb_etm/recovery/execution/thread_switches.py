@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 from gdb_etm.recovery.execution.exception_semantics import is_request
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
-from gdb_etm.recovery.functions.calls import CallMatcher
+from gdb_etm.recovery.functions.calls import Assumption, CallMatcher
 from gdb_etm.recovery.ssa.exception_frames import Waiting, Word
 from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
-from gdb_etm.recovery.threads.matching import ThreadMatcher
+from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
-from gdb_etm.recovery.threads.saved_contexts import SavedContexts
+from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
+
+
+class Possible(NamedTuple):
+    """What may have come of a thread that was left."""
+
+    # What holds then.
+    assumptions: List[Assumption]
+    # Where it waits at the end, if it does.
+    wait: Optional[Wait]
+    # Functions of it that have not returned then, as PrivateAccesses has them.
+    active: Dict[Tuple[int, int], int]
+    # Called when it is taken to be so.
+    chosen: Callable[[], None]
 
 
 class ThreadSwitches:
@@ -110,7 +123,7 @@ class ThreadSwitches:
         :param finish: Called with where each of them was left.
         """
         left_at = self._exceptions.left
-        waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
+        waits = [self._exceptions.waits(left, frame) for left, frame in self._waiting]
         for left, _ in self._waiting:
             finish(left_at(left))
         running = self._matcher.running()
@@ -120,8 +133,58 @@ class ThreadSwitches:
             self.scheduler.run(block, current, self._returned[resumed], number)
         for address, left in self._matcher.relied():
             self.scheduler.rely(address, left_at(left).number)
-        found = [wait for wait in waits if wait is not None]
+        for _, assumptions in waits:
+            self._calls.assumptions += assumptions
+        found = [wait for wait, _ in waits if wait is not None]
         return SavedContexts(self._ssa, found, word, self._calls.assumptions)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether several threads may have gone on somewhere."""
+        return self._matcher.is_open
+
+    def choose(
+        self,
+        among: Callable[[Sequence[Possible]], Set[int]],
+        running: Callable[[Suspended], Dict[Tuple[int, int], int]],
+    ) -> None:
+        """Ask which of several threads went on, from the end backwards.
+
+        :param among: Gets what may have come of a thread that was left; gives which of that it can have been.
+        :param running: Lists the functions that had not returned when a thread was left.
+        """
+        known = {*self._resumed.values(), *[left for left, _ in self._waiting]}
+
+        def possible(turn: Turn, sequels: Sequence[Sequel]) -> Set[int]:
+            every = set(range(len(sequels)))
+            found = [self._possible(turn, one, running) for one in sequels] if turn.left not in known else []
+            there = [one for one in found if one is not None]
+            return among(there) if there and len(there) == len(every) else every
+
+        self._matcher.choose(possible)
+
+    def _possible(
+        self, turn: Turn, sequel: Sequel, running: Callable[[Suspended], Dict[Tuple[int, int], int]]
+    ) -> Optional[Possible]:
+        wait: Optional[Wait] = None
+        active: Dict[Tuple[int, int], int] = {}
+        if sequel.frame is not None:
+            wait, assumptions = self._exceptions.waits(turn.left, sequel.frame)
+            known = None if wait is None else assumptions
+            active = {} if wait is None else running(self._exceptions.left(turn.left))
+        else:
+            known = None if sequel.resumed is None else self._exceptions.went_on(turn.left, sequel.resumed)
+        if known is None:
+            return None
+        if turn.switch is None or sequel.block is None or turn.after is None:
+            return Possible(known, wait, active, lambda: None)
+        handled, since = Handled(turn.switch, sequel.block, None), self._returned[turn.resumed]
+        number, end = self._exceptions.left(turn.left).number, self._returned[turn.after]
+        known += self.scheduler.of(handled, since, number, end)
+        if turn.chosen_by is not None and turn.before is not None:
+            chosen = Handled(turn.chosen_by, None, sequel.block)
+            known += self.scheduler.of(chosen, since, self._exceptions.left(turn.before).number, since)
+        return Possible(known, wait, active, lambda: self.scheduler.choose(handled, since))
 
     @property
     def by_block(self) -> Set[int]:

@@ -4,16 +4,17 @@ A compiler that has no room in registers keeps values on the stack, and relies o
 registers that calls keep: nobody else knows where they are.  So a store to an unknown address is assumed to miss what
 a function has left in such a frame while it runs.  Code is followed from a function's beginning along all branches; if
 it copies the stack pointer or a frame pointer to any other register or to memory, or if not all of it is found,
-nothing is assumed of its frames.
+nothing is assumed of its frames.  A function without call frame information, as of a kernel's handler in assembly, may
+read MSP and PSP: there it finds what the exception has pushed.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, FrozenSet, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, Mapping, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.functions.branches import LONG, FunctionCode
 from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, CallMatcher
-from gdb_etm.recovery.lift.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -84,11 +85,12 @@ class Escape:
     def _accesses(self, template: Template) -> Optional[bool]:
         # Whether an instruction accesses the frame and nothing else; None when it may copy an address of it.
         row = self._information.row(template.address)
-        if row is None:
-            return None
         after = self._information.row(template.address + template.size)
-        pointers = {SP, row.register}
-        allowed = {SP} if after is None else {SP, after.register}
+        pointers = {SP} if row is None else {SP, row.register}
+        # MSP and PSP are SP's banks.
+        allowed = {SP, MSP, PSP} if after is None else {SP, MSP, PSP, after.register}
+        if row is None and _finds_frame(template):
+            return False
         own = other = False
         for op, outputs, inputs, _ in template.steps:
             points = not pointers.isdisjoint(inputs)
@@ -101,6 +103,12 @@ class Escape:
             pointers = pointers.union(outputs) if points else pointers.difference(outputs)
         copied = {slot for slot in pointers.intersection(template.writes) if slot < TEMPORARY}
         return None if copied.difference(allowed, _FLAGS) else own and not other
+
+
+def _finds_frame(template: Template) -> bool:
+    # Whether it is MRS of MSP or PSP.  A handler finds so what the exception has pushed, above its own frame.
+    selects = [inputs for op, _, inputs, _ in template.steps if op == Op.SELECT]
+    return len(template.writes) == 1 and any([SP in one and (MSP in one or PSP in one) for one in selects])
 
 
 class Owner(NamedTuple):
@@ -137,6 +145,14 @@ class PrivateAccesses:
         self.active: Dict[Tuple[int, int], int] = {}
         # Variables of all that, once somebody has asked.
         self._frames: Optional[Set[int]] = None
+
+    def finish(self, active: Mapping[Tuple[int, int], int]) -> None:
+        """Take it that functions have not returned at the end.
+
+        :param active: As in :attr:`active`.
+        """
+        self.active.update(active)
+        self._frames = None
 
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""

@@ -146,10 +146,12 @@ class Functions:
             return None
         return Landing(*bounds, self._branches.is_behind_call(address))
 
-    def finish(
+    def running(
         self, at: int, activation: int, stack: Sequence[OpenCall], pointer: int, address: Callable[[int], int]
-    ) -> None:
-        """Take it that a function, and its callers, have not returned yet.
+    ) -> Dict[Tuple[int, int], int]:
+        """List a function and its callers, which have not returned yet.
+
+        It is as in :attr:`PrivateAccesses.active`.
 
         :param at: Number of the last instruction in it.
         :param stack: Its calls.
@@ -157,7 +159,5 @@ class Functions:
         :param address: Gives the address of an instruction by its number.
         """
         running: List[Tuple[int, int]] = [(call.number, call.activation) for call in stack]
-        for number, one in running + [(at, activation)]:
-            bounds = self._information.function(address(number))
-            if bounds is not None:
-                self.owned.active[one, bounds[0]] = pointer
+        bounds = [(one, self._information.function(address(number))) for number, one in running + [(at, activation)]]
+        return {(one, found[0]): pointer for one, found in bounds if found is not None}

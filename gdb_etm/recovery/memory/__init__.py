@@ -8,5 +8,6 @@
   ``object_bounds.py``: objects that it cannot reach.
 - ``symbolic_alias.py``: accesses to a stack whose address is not known: what was pushed is popped again.
 - ``traces.py``, ``base_search.py``: where such a stack is, by what is in memory at the end.
+- ``trial_links.py``: links that are looked for in a trial, and forgotten.
 - ``constant_tables.py``: loads from tables of constants; ``place_search.py``: which constants a pointer leads to.
 """

@@ -35,7 +35,7 @@ class MayAlias:
 
     :param ssa: With its accesses.
     :param cells: The accesses whose address is known.
-    :param unresolved: The stores that are not among these; None for all.
+    :param unresolved: These stores; None for all.
     """
 
     def __init__(self, ssa: TraceSsa, cells: Cells, unresolved: Optional[Sequence[int]] = None) -> None:
@@ -321,7 +321,7 @@ class MayAlias:
                     start, length = domain.bits[accesses[other].address], accesses[other].size
                     overlaps = start < address + size and address < start + length
                     own = kind == ConstraintKind.OWNED and self._may_own(source, other)
-                    if accesses[other].store and overlaps and not own:
+                    if accesses[other].store and overlaps and not own and self._may_have_run(other):
                         found.add(self.claim(kind, source, number))
         return found
 

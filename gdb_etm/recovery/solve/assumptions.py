@@ -42,6 +42,8 @@ class Assumptions:
         # Threads whose block alone shows what they did afterwards, by the numbers of the
         # instructions before they were left.
         self.by_block: Set[int] = set()
+        # Threads of which another course would contradict what is known, by the same.
+        self.by_elimination: Set[int] = set()
 
     def constraint(self, number: int) -> Constraint:
         """Give what an assumption says."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Final, NamedTuple, Optional, Sequence, Set
 
 from gdb_etm.recovery.constraints.arithmetic import (
     carry_out,
@@ -31,9 +31,10 @@ from gdb_etm.recovery.constraints.constraints import (
     kept,
     replaced,
     reverse,
+    variables,
     zero,
 )
-from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain, Knowledge
 from gdb_etm.recovery.memory.constant_tables import ConstantTables
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
@@ -41,6 +42,8 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Evaluations between two calls of a progress function.
 PROGRESS_INTERVAL: Final = 1 << 13
+# Times that what was found in a trial is looked at again.
+_TIMES: Final = 4
 # Times that links by offset are looked for.
 _PASSES: Final = 40
 
@@ -87,17 +90,8 @@ PROPAGATORS: Final[Dict[int, Handler]] = {
 class Saved(NamedTuple):
     """A copy of all that grows while a tier is worked out."""
 
-    mask: List[int]
-    bits: List[int]
-    root: List[int]
-    offset: List[int]
-    low: List[int]
-    span: List[int]
-    members: Dict[int, List[int]]
-    narrowings: Dict[int, int]
+    knowledge: Knowledge
     constraints: int
-    entries: int
-    merged: int
     memory: StoreForwarding
     symbolic: SymbolicAlias
 
@@ -178,44 +172,55 @@ class Propagation:
     def save(self) -> Saved:
         """Copy the knowledge, to be restored later."""
         ssa = self.ssa
-        domain = ssa.domain
-        return Saved(
-            list(domain.mask),
-            list(domain.bits),
-            list(domain.root),
-            list(domain.offset),
-            list(domain.low),
-            list(domain.span),
-            {root: list(members) for root, members in domain.members.items()},
-            dict(domain.narrowings),
-            len(ssa.constraints),
-            len(domain.log.variable),
-            len(domain.log.merged),
-            self.memory.copy(),
-            self.symbolic.copy(),
-        )
+        return Saved(ssa.domain.save(), len(ssa.constraints), self.memory.copy(), self.symbolic.copy())
 
     def restore(self, saved: Saved) -> None:
         """Forget all that was learned since; ``saved`` can be used again."""
+        self.forget(saved.knowledge, saved.constraints)
+        self.memory = saved.memory.copy()
+        self.symbolic = saved.symbolic.copy()
+
+    def follow(self, look: Callable[[int], None], most: int) -> None:
+        """Propagate what is new in a trial, which is forgotten afterwards.
+
+        :param look: Links an access of which there is news.
+        :param most: How many accesses are looked at.
+        """
+        seen: Set[int] = set()
+        self._drain()
+        for _ in range(_TIMES):
+            done, hidden = len(seen), sorted(seen)
+            while self.memory.news and len(seen) < most:
+                news, self.memory.news = sorted({*self.memory.news} - seen), []
+                seen.update(news)
+                for number in news:
+                    look(number)
+                self._drain()
+            if len(seen) == done:
+                break
+            # What was in the way of them may have become known.
+            for number in hidden:
+                look(number)
+            self._drain()
+
+    def forget(self, knowledge: Knowledge, count: int) -> None:
+        """Forget what was learned since a copy was made.
+
+        Links of memory stay.
+
+        :param count: How many constraints there were.
+        """
         ssa = self.ssa
         domain = ssa.domain
-        # Constants that were made since are kept.
-        count = len(saved.mask)
-        domain.mask[:count], domain.bits[:count] = saved.mask, saved.bits
-        domain.root[:count], domain.offset[:count] = saved.root, saved.offset
-        domain.low[:count], domain.span[:count] = saved.low, saved.span
-        domain.members = {root: list(members) for root, members in saved.members.items()}
-        domain.narrowings = dict(saved.narrowings)
-        domain.log.cut(saved.entries, saved.merged)
-        count = saved.constraints
-        for waiting in domain.watchers:
+        domain.restore(knowledge)
+        for variable in {one for constraint in ssa.constraints[count:] for one in variables(constraint)}:
+            waiting = domain.watchers[variable]
             while waiting and waiting[-1] >= count:
                 waiting.pop()
         del ssa.constraints[count:], ssa.numbers[count:], domain.queued[count:]
         domain.queue.clear()
         domain.queued[:] = bytes(count)
-        self.memory = saved.memory.copy()
-        self.symbolic = saved.symbolic.copy()
+        self.memory.news = []
 
     def _link_stack(self) -> bool:
         # Links by offset; gives whether there are new ones.

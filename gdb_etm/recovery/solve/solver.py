@@ -23,6 +23,7 @@ from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.solve.suppositions import suppose
+from gdb_etm.recovery.solve.thread_trials import ThreadTrials
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
@@ -92,6 +93,8 @@ class Solver:
         self.saved: Optional[SavedContexts] = None
         # Knows what speaks against the blocks in which threads are taken to be kept.
         self.scheduler: Optional[Scheduler] = None
+        # Tries which threads went on.
+        self.trials: Optional[ThreadTrials] = None
         # Adds what is known at the segment's end by assumption.
         self.further: Optional[Further] = None
 
@@ -176,6 +179,7 @@ class Solver:
                     continue
                 more = (self._go_further() | assumptions.of_functions(assumptions.refuted(dropped))) - dropped
                 if not more:
+                    self._try_threads()
                     break
                 dropped |= more
                 self.propagation.restore(saved)
@@ -204,6 +208,20 @@ class Solver:
             self.propagation.restore(saved)
         suppose(self.ssa, self.propagation, self.proofs)
         self.ends.append(len(self.ssa.domain.log.variable))
+
+    def _try_threads(self) -> None:
+        # Finds out which threads went on, unless that leads to a contradiction.
+        if self.trials is None:
+            return
+        saved, count = self.propagation.save(), len(self.assumptions.made)
+        try:
+            fits = not self.trials.run() or not self._go_further() and not self.memory.may_alias.trespassed()
+        except Contradiction:
+            fits = False
+        if not fits:
+            self.trials.undo()
+            del self.assumptions.made[count:]
+            self.propagation.restore(saved)
 
     def _trespassed(self, claims: Set[Tuple[int, int]]) -> bool:
         # Frames that others have written are shared, what was written below SP is not dead, and objects that were

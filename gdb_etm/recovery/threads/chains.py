@@ -45,6 +45,8 @@ class _Chain(NamedTuple):
 
 # Gives the later residences that may follow one, of some, and the frames.
 Followers = Callable[[int, Sequence[int]], Sequence[Successor]]
+# Gives those that may come after a residence, by its index, of those that its ways have.
+Chooser = Callable[[int, Set[Successor]], Set[Successor]]
 _Way = FrozenSet[_Chain]
 _Layer = Dict[_Way, List[Tuple[_Way, Successor]]]
 
@@ -56,6 +58,7 @@ class ChainSearch:
     :param followers: Gives what may follow a residence, by its index and those of the later ones that are free.
     :param frames: Reads frames; None if memory is not known.
     :param last: Index of the one that runs at the end; None when a handler has changed to another one.
+    :param choose: Is asked about each residence, the newest first.
     """
 
     def __init__(
@@ -64,11 +67,13 @@ class ChainSearch:
         followers: Followers,
         frames: Optional[ExceptionFrames],
         last: Optional[int],
+        choose: Optional[Chooser] = None,
     ) -> None:
         self._residences = residences
         self._followers = followers
         self._frames = frames
         self._last = last
+        self._choose = choose
 
     def successors(self) -> Dict[int, Set[Successor]]:
         """List those of all ways, by residence."""
@@ -91,6 +96,8 @@ class ChainSearch:
             for way in ways:
                 for older, successor in self._older(way, number):
                     layer.setdefault(older, []).append((way, successor))
+            if self._choose is not None and layer:
+                layer = _chosen(layer, self._choose(number, {step[1] for steps in layer.values() for step in steps}))
             if not layer:
                 # It was left for good.
                 for way in ways:
@@ -138,6 +145,12 @@ class ChainSearch:
         if frame == SOMEWHERE or self._frames is None:
             return 0
         return self._frames.follow(frame, at, calls) or None
+
+
+def _chosen(layer: _Layer, chosen: Set[Successor]) -> _Layer:
+    # The ways with these successors.
+    fewer = {way: [step for step in steps if step[1] in chosen] for way, steps in layer.items()}
+    return {way: steps for way, steps in fewer.items() if steps}
 
 
 def _unmet(calls: List[int], demand: Demand) -> Optional[Demand]:

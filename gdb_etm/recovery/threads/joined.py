@@ -20,6 +20,8 @@ class JoinedResidences:
         self._residences = residences
         # Addresses of frames with which threads may wait.
         self.frames = {after.frame for found in successors.values() for after in found} - {SOMEWHERE}
+        # Whether several may have come after one.
+        self.is_open = any([len(found) > 1 for found in successors.values()])
         self._known = {number: next(iter(found)) for number, found in successors.items() if len(found) == 1}
 
     def resumed(self) -> Dict[int, int]:

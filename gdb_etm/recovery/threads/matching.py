@@ -8,11 +8,12 @@ without one is only what a thread has left there.
 
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Waiting, Word, can_search, goes_on
-from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Successor
+from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Chooser, Successor
+from gdb_etm.recovery.threads.context_switch import Switch
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
 from gdb_etm.recovery.threads.joined import JoinedResidences
 from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow_returns
@@ -24,6 +25,34 @@ NEAR = 128
 _SAVED = 128
 # Bytes below the pointer of a stack where frames are taken to be of that stack, too.
 _DEAD = 232
+
+
+class Sequel(NamedTuple):
+    """What may have come of a thread that was left."""
+
+    # The index of the exception return with which it went on; or the frame with which it waits at the end.
+    resumed: Optional[int]
+    frame: Optional[Waiting]
+    # Its block, if known.
+    block: Optional[int]
+
+
+class Turn(NamedTuple):
+    """A thread's turn that ended in the exception that left it.
+
+    All are indices.
+    """
+
+    # Of the exception return with which it went on; None at the beginning of what is known.
+    resumed: Optional[int]
+    # Of the exception.
+    left: int
+    # Of the return that ended its handler, and what the handler did, if that is known.
+    after: Optional[int]
+    switch: Optional[Switch]
+    # Of the exception that ended the turn before it, and what its handler did.
+    before: Optional[int]
+    chosen_by: Optional[Switch]
 
 
 class _Kept(NamedTuple):
@@ -47,6 +76,10 @@ class ThreadMatcher:
         # The exceptions that left threads whose block alone shows what they did afterwards.
         self.by_block: Set[int] = set()
         self._joined = JoinedResidences(self._residences, {})
+        # With what the threads were matched.
+        self._candidates: Optional[_Candidates] = None
+        self._pointers: Optional[Pointers] = None
+        self._asked: Optional[_Asked] = None
 
     def match(
         self, stacks: Sequence[Tuple[int, int]], word: Optional[Word], pointer: Optional[int]
@@ -66,7 +99,7 @@ class ThreadMatcher:
         addresses = {one.left_at for one in left if one.left_at is not None}
         own = pointer if self._tracker.last_goes_on else None
         frames = ExceptionFrames(stacks, searched, addresses, asked) if searched is not None else None
-        pointers = Pointers(stacks, word) if word is not None else None
+        self._pointers = pointers = Pointers(stacks, word) if word is not None else None
         found, waiting = self._follow(_Candidates(self._residences, frames, pointers, (), own))
         if self._tracker.later is not None:
             return self._before_later(found, waiting)
@@ -78,16 +111,15 @@ class ThreadMatcher:
             blocks = self._frames_of_blocks(word)
             found, waiting = self._follow(_Candidates(self._residences, frames, pointers, blocks, own))
             self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(waiting) - plain}
-        self._decided = self._decided._replace(blocks=self._blocks(word, pointers))
+        self._decided = self._decided._replace(blocks=self._blocks(word))
         return found, waiting
 
-    def _blocks(self, word: Word, pointers: Pointers) -> Tuple[Optional[int], ...]:
+    def _blocks(self, word: Word) -> Tuple[Optional[int], ...]:
         # Of each residence the block that is known, or that keeps the frame with which its thread waits.
         found = list(self._decided.blocks or [None] * len(self._residences))
         switches = [one.switch for one in self._tracker.periods() if one.switch is not None]
         for number, (last, frame) in self._joined.ends().items() if len({one[:4] for one in switches}) == 1 else ():
-            saved = [frame - lowered for lowered in (switches[0].lowered, switches[0].extended)]
-            keepers = {at - switches[0].member for at in pointers.to(saved)} if frame != SOMEWHERE else set()
+            keepers = self._keepers(frame) if frame != SOMEWHERE else set()
             if frame == SOMEWHERE and last == len(self._residences) - 1 and self._tracker.keeps(switches[0].current):
                 keepers = {word(switches[0].current) or 0}
             if found[number] is None and len(keepers) == 1:
@@ -109,11 +141,40 @@ class ThreadMatcher:
 
     def _follow(self, candidates: "_Candidates") -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
         # As :meth:`match`.
-        last = len(self._residences) - 1 if self._tracker.last_goes_on else None
-        search = ChainSearch(self._residences, candidates.of, candidates.frames, last)
-        self._joined = JoinedResidences(self._residences, search.successors())
+        self._candidates = candidates
+        self._joined = JoinedResidences(self._residences, self._search(candidates, None))
         candidates.find_returns(self._joined.frames)
         return self._joined.resumed(), self._joined.waiting(candidates.waiting)
+
+    def _search(self, candidates: "_Candidates", choose: Optional[Chooser]) -> Dict[int, Set[Successor]]:
+        last = len(self._residences) - 1 if self._tracker.last_goes_on else None
+        return ChainSearch(self._residences, candidates.of, candidates.frames, last, choose).successors()
+
+    def choose(self, among: Callable[[Turn, Sequence[Sequel]], Set[int]]) -> None:
+        """Ask which of several threads went on, from the end backwards.
+
+        :param among: Gets a turn and what may have come of its thread; gives which of that is possible.
+        """
+        candidates = self._candidates
+        if candidates is None or self._tracker.later is not None:
+            return
+        if self._asked is None:
+            self._asked = _Asked(self._residences, candidates, list(self._decided.blocks), self._keepers)
+        self._asked.among = among
+        self._search(candidates, self._asked.choose)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether several threads may have gone on somewhere."""
+        return self._joined.is_open and self._tracker.later is None
+
+    def _keepers(self, frame: int) -> Set[int]:
+        # The blocks that may keep where a waiting thread's frame is.
+        switches = [one.switch for one in self._residences if one.switch is not None]
+        if self._pointers is None or len({one[:4] for one in switches}) != 1:
+            return set()
+        saved = [frame - lowered for lowered in (switches[0].lowered, switches[0].extended)]
+        return {at - switches[0].member for at in self._pointers.to(saved)}
 
     def _frames_of_blocks(self, word: Word) -> List[Optional[_Kept]]:
         # Of each residence what its block keeps, if that is known.
@@ -158,6 +219,63 @@ class ThreadMatcher:
             left = self._residences[number].left
             if left is not None:
                 yield word, left
+
+
+class _Asked:
+    # Asks which of several threads went on.
+
+    def __init__(
+        self,
+        residences: Sequence[Residence],
+        candidates: "_Candidates",
+        blocks: List[Optional[int]],
+        keepers: Callable[[int], Set[int]],
+    ) -> None:
+        self._residences = residences
+        self._candidates = candidates
+        # Of each residence, as far as they are known by now.
+        self._blocks = blocks or [None] * len(residences)
+        self._keepers = keepers
+        # Who is asked.
+        self.among: Optional[Callable[[Turn, Sequence[Sequel]], Set[int]]] = None
+        # What was possible when they were asked last, by residence.
+        self._possible: Dict[int, Set[Successor]] = {}
+
+    def choose(self, number: int, successors: Set[Successor]) -> Set[Successor]:
+        # Those that are possible.
+        before = self._possible.get(number, successors)
+        if len(before) > 1 or number not in self._possible:
+            self._possible[number] = self._ask(number, successors & before or successors)
+        return self._possible[number] & successors or successors
+
+    def _ask(self, number: int, successors: Set[Successor]) -> Set[Successor]:
+        one, found = self._residences[number], sorted(successors, key=_in_order)
+        sequels = [self._sequel(successor) for successor in found]
+        known = [sequel for sequel in sequels if sequel is not None]
+        if self.among is None or one.left is None or len(known) < len(found):
+            return successors
+        after = self._residences[number + 1].resumed if number + 1 < len(self._residences) else None
+        before = self._residences[number - 1] if number else None
+        chosen_by = (None, None) if before is None else (before.left, before.switch)
+        possible = self.among(Turn(one.resumed, one.left, after, one.switch, *chosen_by), known)
+        if len(possible) == 1 and self._blocks[number] is None:
+            self._blocks[number] = known[min(possible)].block
+        return {found[index] for index in possible}
+
+    def _sequel(self, successor: Successor) -> Optional[Sequel]:
+        # None where that is not known.
+        if successor.residence is not None:
+            resumed = self._residences[successor.residence].resumed
+            return None if resumed is None else Sequel(resumed, None, self._blocks[successor.residence])
+        if successor.frame == SOMEWHERE:
+            return None
+        keepers = self._keepers(successor.frame)
+        block = keepers.pop() if len(keepers) == 1 else None
+        return Sequel(None, self._candidates.waiting[successor.frame], block)
+
+
+def _in_order(successor: Successor) -> Tuple[int, int]:
+    return (-1 if successor.residence is None else successor.residence, successor.frame)
 
 
 class _Candidates:

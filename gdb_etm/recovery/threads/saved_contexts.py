@@ -5,6 +5,7 @@ They are in memory still at the end.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
@@ -56,21 +57,41 @@ class SavedContexts:
 
     def look(self) -> None:
         """Assume that the last words stored there are still there."""
-        domain = self._ssa.domain
         for wait in self._waits:
-            if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
-                for address, number in self._last(wait).items():
-                    value = self._word(address)
-                    if number not in self._assumed and value is not None:
-                        self._assumed.add(number)
-                        self._believe(wait, self._ssa.accesses[number].data, value)
+            for number, assumption in self.of(wait).items():
+                if number not in self._assumed:
+                    self._assumed.add(number)
+                    self._assumptions.append(assumption)
+
+    def add(self, wait: Wait) -> None:
+        """Look at another thread, too."""
+        self._waits.append(wait)
+
+    def remove(self, wait: Wait) -> None:
+        """Look at a thread no more."""
+        self._waits.remove(wait)
+
+    def of(self, wait: Wait) -> Dict[int, Assumption]:
+        """Give what is assumed of a thread's saved registers, by their stores."""
+        domain, ssa = self._ssa.domain, self._ssa
+        found: Dict[int, Assumption] = {}
+        if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
+            for address, number in self._last(wait).items():
+                value, data = self._word(address), ssa.accesses[number].data
+                if value is not None:
+                    found[number] = Assumption(WAITING, PSP, self._zero, data, wait.number, self._end, value)
+        return found
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.
         domain = self._ssa.domain
         found: Dict[int, int] = {}
-        for number, access in enumerate(self._ssa.accesses):
-            if not access.store or not wait.number < access.number <= wait.number + _SOON:
+        accesses = self._ssa.accesses
+        for number in range(bisect_left(accesses, (wait.number + 1,)), len(accesses)):
+            access = accesses[number]
+            if access.number > wait.number + _SOON:
+                break
+            if not access.store:
                 continue
             address = domain.bits[access.address]
             known = domain.mask[access.address] == MASK == domain.mask[access.condition]
@@ -79,7 +100,3 @@ class SavedContexts:
                 if access.size == 4 and not address & 3:
                     found[address] = number
         return found
-
-    def _believe(self, wait: Wait, variable: int, value: int) -> None:
-        # With what else is assumed of the same thread.
-        self._assumptions.append(Assumption(WAITING, PSP, self._zero, variable, wait.number, self._end, value))

@@ -56,15 +56,34 @@ class Scheduler:
         :param since: The last instruction before that thread went on.
         :param number: Of the instruction before the handler.
         """
-        switch, end = handled.switch, self._ssa.number
-        self.run(handled.old, switch.current, since, number)
+        end = self._ssa.number
         self._own.append((number, end))
+        self._rely_on_current(handled.old, handled.switch.current, since)
+        self._assumptions += self.of(handled, since, number, end)
+
+    def of(self, handled: Handled, since: int, number: int, end: int) -> List[Assumption]:
+        """Say which blocks a thread and its handler have accessed.
+
+        :param since: The last instruction before that thread went on.
+        :param number: Of the instruction before the handler.
+        :param end: Of the handler's last.
+        """
+        switch = handled.switch
+        found = self._loads(handled.old, switch.current, since, number)
         seen: Set[int] = set()
         for handler_access, to in switch.accesses:
-            access, address = self._access(handler_access), self._address(handled, to)
+            access, address = self._access(handler_access, end), self._address(handled, to)
             if access is not None and address is not None and self._ssa.base(access.address) not in seen:
                 seen.add(self._ssa.base(access.address))
-                self._believe(access.address, address, number, end)
+                found += self._believe(access.address, address, number, end)
+        return found
+
+    def choose(self, handled: Handled, since: int) -> None:
+        """Take the block of the thread that was left as known.
+
+        :param since: The last instruction before that thread went on.
+        """
+        self._rely_on_current(handled.old, handled.switch.current, since)
 
     def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
         """Assume that the running thread found its block in the pointer.
@@ -74,21 +93,27 @@ class Scheduler:
         :param since: The last instruction before it went on.
         :param number: Of its last instruction.
         """
-        ssa = self._ssa
-        if block is None:
-            return
-        self._current = current
-        self._since.setdefault(current, since)
-        for access in ssa.accesses[bisect_left(ssa.accesses, (since + 1,)) :]:
-            at, data = access.address, access.data
-            if since < access.number <= number and ssa.fixed[at] and ssa.domain.bits[at] == current:
-                if not access.store and access.size == 4:
-                    self._believe(data, block, number, access.number)
+        self._rely_on_current(block, current, since)
+        self._assumptions += self._loads(block, current, since, number)
 
-    def _believe(self, variable: int, value: int, number: int, until: int) -> None:
+    def _rely_on_current(self, block: Optional[int], current: int, since: int) -> None:
+        if block is not None:
+            self._current = current
+            self._since[current] = min(self._since.get(current, since), since)
+
+    def _loads(self, block: Optional[int], current: int, since: int, number: int) -> List[Assumption]:
+        # That a running thread has found its block in the pointer.
+        ssa, found = self._ssa, []
+        first, last = bisect_left(ssa.accesses, (since + 1,)), bisect_left(ssa.accesses, (number + 1,))
+        for access in ssa.accesses[first:last] if block is not None else ():
+            at, data = access.address, access.data
+            if ssa.fixed[at] and ssa.domain.bits[at] == current and not access.store and access.size == 4:
+                found += self._believe(data, block or 0, number, access.number)
+        return found
+
+    def _believe(self, variable: int, value: int, number: int, until: int) -> List[Assumption]:
         constant = self._ssa.constant(value & MASK)
-        if variable != constant:
-            self._assumptions.append(Assumption(BLOCK, PSP, constant, variable, number, until))
+        return [Assumption(BLOCK, PSP, constant, variable, number, until)] if variable != constant else []
 
     def _address(self, handled: Handled, term: Term) -> Optional[int]:
         switch = handled.switch
@@ -100,16 +125,11 @@ class Scheduler:
         """Rely on a word having its last value after an instruction."""
         self._since[word] = min(self._since.get(word, number), number)
 
-    def _access(self, handler_access: HandlerAccess) -> Optional[MemoryAccess]:
+    def _access(self, handler_access: HandlerAccess, end: int) -> Optional[MemoryAccess]:
         accesses = self._ssa.accesses
-        number = self._ssa.number - handler_access.before_last
-        found = []
-        for access in reversed(accesses):
-            if access.number < number:
-                break
-            if access.number == number:
-                found.append(access)
-        return found[-1 - handler_access.which] if len(found) == handler_access.of else None
+        number = end - handler_access.before_last
+        found = accesses[bisect_left(accesses, (number,)) : bisect_left(accesses, (number + 1,))]
+        return found[handler_access.which] if len(found) == handler_access.of else None
 
     def disturbed(self, memory: StoreForwarding) -> int:
         """Find the last instruction that may have written a word relied on.
