@@ -6,8 +6,8 @@
 - ``timeline.py``: which functions were active when.
 - ``profile.py``: calls, and instructions or cycles of each function; ``activity.py`` follows the calls for it.
 - ``windows.py``: the same costs for long histories, from windows of their calls.
-- ``compare.py``: two executions beside one another, to the first difference; ``conditional.py``: instructions that may
-  be skipped.
+- ``compare.py``: two executions beside one another, to the first difference; ``compare_calls.py``: by calls
+  alone; ``conditional.py``: instructions that may be skipped.
 - ``measured.py``: each call by itself, and how long exceptions took to come to a function.
 
 All of it adds up over captures.  What a trace does not show is unknown, not absent: so every count comes with the

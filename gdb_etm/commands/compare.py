@@ -11,10 +11,11 @@ from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
-from gdb_etm.session.compared import Side, compared
+from gdb_etm.session.compared import compared
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.saved import read_captures
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.sides import Side
 from gdb_etm.views.compare import compare_lines
 
 _PART = re.compile(r"(?:(.+)@)?([0-9]+)-([0-9]+)")

@@ -10,9 +10,10 @@ from typing import Optional, Sequence
 from gdb_etm.commands.compare import part_of, snapshot_side
 from gdb_etm.errors import harmless
 from gdb_etm.offline.debugger import OfflineDebugger
-from gdb_etm.session.compared import Side, compared
+from gdb_etm.session.compared import compared
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.sides import Side
 from gdb_etm.views.compare import compare_lines, compare_object
 from gdb_etm.views.schema import add_format, document_lines
 

@@ -1,7 +1,8 @@
 """Zephyr's coredump, as bytes or as lines of a log.
 
 Ref: Zephyr documentation, "Core Dump", File Format; of the block with registers of a Cortex-M, version 1 has those
-that the exception pushed and SP, version 2 also R4 to R11.
+that the exception pushed and SP, version 2 also R4 to R11; version 3 also tells where a thread keeps these, and whether
+it does (Zephyr, scripts/coredump/gdbstubs/arch/arm_aarch32.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _VERSIONS = (1, 2)
 _CORTEX_M = 3
 _WORD_BITS = 5
 _ORDER = ("r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr", "sp", *("r%d" % number for number in range(4, 12)))
-_COUNTS = {1: 9, 2: 17}
+# Words of the block, by its version.
+_COUNTS = {1: 9, 2: 17, 3: 19}
 _REASONS = ("CPU exception", "spurious interrupt", "stack check failed", "kernel oops", "kernel panic")
 # Colours of a log, which end behind the digits (Zephyr, CONFIG_LOG_BACKEND_SHOW_COLOR).
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
@@ -74,7 +76,9 @@ def read_zephyr(path: str, data: bytes) -> Dump:
         if kind == b"A":
             count = _COUNTS.get(version, 0)
             if size != 4 * count:
-                rest.refuse("has registers of version %d in %d bytes; 1 has 36, and 2 has 68" % (version, size))
+                rest.refuse(
+                    "has registers of version %d in %d bytes; 1 has 36, 2 has 68, and 3 has 76" % (version, size)
+                )
             registers = dict(zip(_ORDER, rest.words(count, "the registers")))
         elif kind == b"T":
             rest.take(size, "the threads")

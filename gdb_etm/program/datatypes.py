@@ -61,6 +61,8 @@ NAMING = (
 )
 # Of types that name types; of arrays within arrays.
 _MOST_NAMES, _MOST_DIMENSIONS = 64, 32
+# DW_ATE_boolean, signed, signed_char, unsigned, unsigned_char, UTF, UCS and ASCII (DWARF 5, 7.8).
+_INTEGERS = (0x02, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12)
 # What a program's memory can hold.
 _MOST_BYTES = 1 << 48
 
@@ -99,6 +101,12 @@ class DataType:
     def kind(self) -> str:
         """One of STRUCT, UNION, ARRAY, SCALAR, POINTER, FUNCTION and UNKNOWN."""
         return _KINDS.get(self._stripped().tag, UNKNOWN)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer, character, truth value or enumeration."""
+        encoding = self._stripped().attributes.get("DW_AT_encoding")
+        return self.kind == SCALAR and (encoding is None or encoding.value in _INTEGERS)
 
     @property
     def name(self) -> str:

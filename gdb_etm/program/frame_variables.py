@@ -31,6 +31,7 @@ class FormalParameter(NamedTuple):
     size: int
     is_pointer: bool
     type_name: str
+    is_integer: bool
 
 
 class FunctionScope(NamedTuple):
@@ -54,6 +55,8 @@ class FunctionScope(NamedTuple):
     # What it returns, in bytes, and its kind, such as STRUCT or SCALAR; 0 and empty: nothing.
     result_size: int
     result_kind: str
+    # Whether that is an integer.
+    is_result_integer: bool = False
 
 
 class LocalVariable(NamedTuple):
@@ -258,11 +261,12 @@ class _File:
         parameters, is_variadic = self._parameters(die)
         result = self._types.of(die)
         size, kind = (result.size, result.kind) if result is not None else (0, "")
+        is_integer = result is not None and result.is_integer
         ranges = self._code.ranges(die)
         start = ranges[0][0] if ranges else number_of(die, "DW_AT_low_pc") or 0
         is_inlined = die.tag == "DW_TAG_inlined_subroutine"
-        name = qualified(tree, die)
-        return FunctionScope(name, file, line, is_inlined, *call, start, parameters, is_variadic, size, kind)
+        shape = (parameters, is_variadic, size, kind, is_integer)
+        return FunctionScope(qualified(tree, die), file, line, is_inlined, *call, start, *shape)
 
     def _parameters(self, die: Any) -> Tuple[List[FormalParameter], bool]:
         # Copies leave parameters out; those of a declaration in a class have no names.
@@ -274,7 +278,7 @@ class _File:
         for one in self._declarations(declared, "DW_TAG_formal_parameter"):
             kind = self._types.of(one)
             if kind is not None:
-                found.append(FormalParameter(name_of(one), kind.size, kind.kind == POINTER, kind.name))
+                found.append(FormalParameter(name_of(one), kind.size, kind.kind == POINTER, kind.name, kind.is_integer))
         more = self._code.tree.children_of_kind(declared, "DW_TAG_unspecified_parameters")
         return found, next(more, None) is not None
 

@@ -33,7 +33,8 @@ Commands and the Python interface are two ways to the same things here; neither 
   beyond the history's limit.
 - ``analysed.py``: how often code ran, and what functions cost; ``counted.py``: the same with what came before;
   ``reported.py``: all of it, for a page.
-- ``compared.py``: two histories, and where they went another way.
+- ``compared.py``: two histories, and where they went another way; ``sides.py``: one of them; ``compared_calls.py``,
+  ``compared_values.py``: two builds by their calls, arguments and results.
 - ``selftesting.py``: a self test of the connection.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``scenes.py``: what the diagnosis of a history looks at; ``objects.py``: objects in memory, as users name them;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from gdb_etm.analysis.compare import (
     Divergence,
@@ -22,13 +22,16 @@ from gdb_etm.program.isa import InstructionKind
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.recovery.lift.operations import SLOTS
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
+from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.compared_calls import CallComparison, compared_by_calls, has_other_lines
+from gdb_etm.session.compared_values import ValueDifference
 from gdb_etm.session.faults import origin_in
 from gdb_etm.session.past import recovered
 from gdb_etm.session.scenes import scene_for
-from gdb_etm.session.session import DebugSession
+from gdb_etm.session.sides import Side
 from gdb_etm.views.compare import (
+    CalledAlike,
     ComparedBranch,
     ComparedExecutions,
     ComparedOperand,
@@ -42,18 +45,6 @@ NO_BRANCH = "what is alike last is no branch"
 OTHER_CODE = "what is alike last decides nothing: the builds have other code there"
 
 
-class Side(NamedTuple):
-    """One of two executions."""
-
-    # What the user calls it.
-    name: str
-    session: DebugSession
-    decoded: Decoded
-    # Numbers of the first and the last instruction that count.
-    first: int
-    last: int
-
-
 def compared(left: Side, right: Side) -> ComparedExecutions:
     """Compare two executions.
 
@@ -64,11 +55,20 @@ def compared(left: Side, right: Side) -> ComparedExecutions:
             raise CommandError("%s: no instructions" % side.name)
     by_line = not left.decoded.is_of(right.decoded.program)
     tells = not by_line and all(side.decoded.history.tells_outcomes for side in (left, right))
-    tokens: Dict[Tuple[str, int], int] = {}
-    found = compare(_apart(left, by_line, tokens, tells), _apart(right, by_line, tokens, tells), by_line)
+    called: Optional[CalledAlike] = None
+    by_calls: Optional[CallComparison] = None
+    if by_line and has_other_lines(left, right):
+        by_calls = compared_by_calls(left, right)
+        found, differs = by_calls.comparison, by_calls.values.difference
+        called = CalledAlike(by_calls.functions, by_calls.values.alike, "" if differs is None else differs.left.what)
+    else:
+        tokens: Dict[Tuple[str, int], int] = {}
+        found = compare(_apart(left, by_line, tokens, tells), _apart(right, by_line, tokens, tells), by_line)
     doubts = list(found.doubts)
     branches: Optional[Tuple[ComparedBranch, ComparedBranch]] = None
-    if found.divergence is not None:
+    if by_calls is not None and by_calls.values.difference is not None:
+        branches = _value_places(left, right, by_calls.values.difference)
+    elif found.divergence is not None:
         there = found.divergence
         branches = _branch(left, there.left, there.left_next), _branch(right, there.right, there.right_next)
         if there.is_skipped:
@@ -77,7 +77,7 @@ def compared(left: Side, right: Side) -> ComparedExecutions:
                 branches[0]._replace(passed=outcomes[0] is not False),
                 branches[1]._replace(passed=outcomes[1] is not False),
             )
-        doubts += _branch_doubts(left, right, there, branches, by_line)
+        doubts += _branch_doubts(left, right, there, branches, by_line) if called is None else []
     interrupted: Tuple[Optional[ComparedPlace], Optional[ComparedPlace]] = (None, None)
     if found.interrupt is not None:
         interrupted = _at(left, found.interrupt.left), _at(right, found.interrupt.right)
@@ -95,7 +95,7 @@ def compared(left: Side, right: Side) -> ComparedExecutions:
         unseen = len(conditional_addresses(left.decoded.history, left.first, end))
     names, lengths = (left.name, right.name), (left.last - left.first + 1, right.last - right.first + 1)
     return ComparedExecutions(
-        names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts), unseen
+        names, lengths, by_line, found, branches, interrupted, functions, unit, times, tuple(doubts), unseen, called
     )
 
 
@@ -120,6 +120,16 @@ def _apart(side: Side, by_line: bool, tokens: Dict[Tuple[str, int], int], tells:
     calls = side.decoded.calls(debugger.function_at)
     skipped = skipped_instructions(side.decoded.history) if tells else set()
     return take_apart(side.decoded.history, calls, token, by_line, (side.first, side.last), skipped)
+
+
+def _value_places(left: Side, right: Side, difference: ValueDifference) -> Tuple[ComparedBranch, ComparedBranch]:
+    # Where each had the value: what ran before it, and what then.
+    made = []
+    for side, one in zip((left, right), difference):
+        operand = ComparedOperand(one.register, one.value, Tier.EXACT, "")
+        there, after = _place(side, one.number - 1), _place(side, one.number)
+        made.append(ComparedBranch(there, after, there, (operand,), tuple(_callers(side, one.number - 1))))
+    return made[0], made[1]
 
 
 def _at(side: Side, number: Optional[int]) -> Optional[ComparedPlace]:

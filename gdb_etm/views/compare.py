@@ -12,6 +12,7 @@ from gdb_etm.views.text import align, plural
 # Functions that are listed; an object has all.
 _MOST = 10
 _BRANCH = "first branch that went another way"
+_CALL = "first call that went another way"
 
 
 class ComparedOperand(NamedTuple):
@@ -73,6 +74,17 @@ class TimeChange(NamedTuple):
     right: int
 
 
+class CalledAlike(NamedTuple):
+    """Two builds compared by calls."""
+
+    # How many functions.
+    functions: int
+    # Arguments and results that are known, and alike.
+    values: int
+    # The first that differs, such as ``"result"``; empty where it is a call that does, or nothing.
+    differs: str
+
+
 class ComparedExecutions(NamedTuple):
     """How two executions compare."""
 
@@ -93,6 +105,8 @@ class ComparedExecutions(NamedTuple):
     doubts: Tuple[str, ...]
     # How many instructions there are before that which may be skipped without the trace saying so.
     unseen: int = 0
+    # What was compared in place of lines; None where lines were.
+    called: Optional[CalledAlike] = None
 
     @property
     def interrupt(self) -> Optional[ElsewhereInterrupted]:
@@ -104,28 +118,45 @@ def compare_lines(found: ComparedExecutions) -> Iterator[str]:
     """Say how two executions compare."""
     names = zip("AB", found.names, found.lengths)
     yield "; ".join("%s: %s, %s" % (letter, name, plural(length, "instruction")) for letter, name, length in names)
-    what = plural(found.comparison.alike, "source line" if found.by_line else "instruction")
-    how = "two builds, compared by source line: " if found.by_line else ""
-    yield "%salike for %s%s" % (how, what, "" if found.branches else "; no branch went another way")
+    what, how, part = "instruction", "", "branch"
+    if found.called is not None:
+        how = "two builds with lines in another order, compared by calls of %s: "
+        how %= plural(found.called.functions, "function")
+        what = part = "call"
+    elif found.by_line:
+        what, how = "source line", "two builds, compared by source line: "
+    went = "" if found.branches else "; no %s went another way" % part
+    yield "%salike for %s%s" % (how, plural(found.comparison.alike, what), went)
     if found.interrupt is not None:
         yield "%s came elsewhere:" % found.interrupt.name
         for letter, place in zip("AB", found.interrupted):
             yield "    %s  %s" % (letter, "after " + _place_text(place) if place is not None else "not before that")
     if found.branches is not None:
-        yield from _branch_lines(found.branches, found.comparison)
+        yield from _branch_lines(found.branches, found.comparison, _title(found.called))
     if found.unseen:
         words = "not seen: whether %s (IT blocks) executed, but for what branches on it"
         yield words % plural(found.unseen, "conditional instruction")
+    if found.called is not None:
+        words = "not seen: what differs without another call, argument or result; %s known on both sides and alike"
+        yield words % ("%d of the latter are" % found.called.values)
     yield from _change_lines(found)
     for doubt in found.doubts:
         yield "doubt: " + doubt
 
 
-def _branch_lines(branches: Tuple[ComparedBranch, ComparedBranch], comparison: ExecutionComparison) -> Iterator[str]:
+def _title(called: Optional[CalledAlike]) -> str:
+    if called is None:
+        return _BRANCH
+    return "first %s that differs" % called.differs if called.differs else _CALL
+
+
+def _branch_lines(
+    branches: Tuple[ComparedBranch, ComparedBranch], comparison: ExecutionComparison, title: str
+) -> Iterator[str]:
     left, right = branches
     there = comparison.divergence
     handler = ", in %s" % there.handler if there is not None and there.handler else ""
-    what = "first instruction that only one of them executed" if there is not None and there.is_skipped else _BRANCH
+    what = "first instruction that only one of them executed" if there is not None and there.is_skipped else title
     yield "%s%s:" % (what, handler)
     for letter, one in zip("AB", branches):
         yield "    %s  %s  %s" % (letter, _place_text(one.branch), one.branch.text)
@@ -181,6 +212,7 @@ def compare_object(found: ComparedExecutions) -> Dict[str, Any]:
             "alike": found.comparison.alike,
             "handler": there.handler or None if there is not None else None,
             "unseen_conditions": found.unseen,
+            "calls": found.called._asdict() if found.called is not None else None,
             "branch": [_branch_object(one) for one in found.branches] if found.branches is not None else None,
             "interrupt": (
                 {"name": interrupt.name, "after": [_place_object(one) for one in found.interrupted]}

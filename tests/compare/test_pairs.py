@@ -7,6 +7,8 @@ Where both ran, by the board's own account, tells where the first branch is that
 
 from __future__ import annotations
 
+import re
+from itertools import combinations
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -17,9 +19,10 @@ from gdb_etm.commands.compare import part_of, snapshot_side
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.recovery.values import Tier
-from gdb_etm.session.compared import OTHER_CODE, Side, compared
+from gdb_etm.session.compared import OTHER_CODE, compared
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.sides import Side
 from gdb_etm.views.compare import ComparedExecutions, compare_lines
 from tests.access.processes import ByHand, serve_by_hand
 from tests.firmware.build import compiler, size, symbol
@@ -223,6 +226,53 @@ def test_a_buffer_that_wrapped_gives_no_wrong_branch(recorder: Recorder) -> None
     assert lost.branches is None or lost.doubts
     race = compared(small[0], small[2])
     assert race.branches is None or race.doubts
+
+
+LEVELS = ("-O0", "-Og", "-O1", "-O2", "-O3", "-Os")
+
+
+def at_level(variant: Variant, level: str) -> Variant:
+    return variant._replace(options=(*variant.options, level))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("levels", list(combinations(LEVELS, 2)), ids=lambda levels: "%s%s" % levels)
+def test_two_levels_of_optimisation_do_the_same(levels: Tuple[str, str], recorder: Recorder) -> None:
+    found = compared(*[recorder.side(at_level(BASE, level)) for level in levels])
+    assert found.branches is None and not found.doubts, "\n".join(compare_lines(found))
+    assert found.called is not None and found.called.functions >= 12 and found.called.values >= 10
+    lines = list(compare_lines(found))
+    assert re.search(r"compared by calls of 1\d functions: alike for 1\d calls; no call went another way$", lines[1])
+
+
+def function_of(line: int) -> str:
+    """Name the function that holds a line of the program."""
+    heads = [re.match(r"(?:static NOINLINE )?\w+ \**(\w+)\(", one) for one in SOURCE.read_text().splitlines()[:line]]
+    return [head.group(1) for head in heads if head is not None][-1]
+
+
+@pytest.mark.parametrize("levels", [("-O0", "-O2"), ("-Os", "-O1")], ids=lambda levels: "%s%s" % levels)
+def test_a_planted_difference_between_two_levels(levels: Tuple[str, str], recorder: Recorder) -> None:
+    """What calls, arguments and results show; nothing else is accused."""
+    right, silent = [], []
+    for name, variant in PAIRS.items():
+        if name.startswith("RACE"):
+            continue
+        found = compared(recorder.side(at_level(BASE, levels[0])), recorder.side(at_level(variant, levels[1])))
+        if found.branches is None or found.doubts:
+            silent.append(name)
+            continue
+        own = function_of(line_of(name))
+        for one in found.branches:
+            assert own == one.callers[0] or one.next is not None and own == one.next.symbol.partition("+")[0], name
+        right.append(name)
+    assert len(right) >= 9, (right, silent)
+
+
+def test_two_levels_and_a_buffer_that_wrapped(recorder: Recorder) -> None:
+    small = [at_level(variant._replace(etb_size=512), level) for variant, level in ((BASE, "-O0"), (BASE, "-O2"))]
+    found = compared(*map(recorder.side, small))
+    assert found.branches is None or found.doubts
 
 
 def skipping(folder: Path, board: str) -> ComparedExecutions:

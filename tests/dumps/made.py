@@ -33,9 +33,11 @@ def elf_core(memory: Memory, registers: Mapping[str, int], threads: int = 1) -> 
 def zephyr(memory: Memory, registers: Mapping[str, int], version: int = 2) -> bytes:
     """Write a Zephyr coredump (Zephyr documentation, "Core Dump", File Format)."""
     names = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr", "sp"]
-    names += ["r%d" % number for number in range(4, 12)] if version == 2 else []
+    names += ["r%d" % number for number in range(4, 12)] if version >= 2 else []
+    # Whether a thread keeps those, and where.
+    names += ["", ""] if version == 3 else []
     block = struct.pack("<%dI" % len(names), *(registers.get(name, 0) for name in names))
-    found = struct.pack("<2sHHBBI", b"ZE", version, 3, 5, 0, 0)
+    found = struct.pack("<2sHHBBI", b"ZE", min(version, 2), 3, 5, 0, 0)
     found += struct.pack("<cHH", b"A", version, len(block)) + block
     found += struct.pack("<cHH", b"T", 1, 6) + b"thread"
     for address, data in memory:

@@ -49,6 +49,8 @@ def test_memory_and_registers(kind: str, tmp_path: Path) -> None:
 def test_versions(tmp_path: Path) -> None:
     dump = read(tmp_path, made.zephyr(MEMORY, REGISTERS, 1))
     assert dump.registers["sp"] == REGISTERS["sp"] and "r4" not in dump.registers
+    dump = read(tmp_path, made.zephyr(MEMORY, REGISTERS, 3))
+    assert {name: dump.registers[name] for name in REGISTERS} == REGISTERS and "" not in dump.registers
     dump = read(tmp_path, made.crash_catcher([*MEMORY, FAULTS], {**REGISTERS, "msp": 5, "psp": 6}, 3))
     assert (dump.registers["msp"], dump.registers["psp"]) == (5, 6)
     assert (dump.registers["cfsr"], dump.registers["hfsr"], dump.registers["dfsr"]) == (0x8200, 0x40000000, 8)
