@@ -31,7 +31,10 @@ Name = Callable[[str], int]
 
 
 def plain_name(name: str) -> Optional[str]:
-    """Give the name that a function has in every build; None if it has none."""
+    """Give the name that a function has in every build.
+
+    :returns: None of what compilers make or call by themselves.
+    """
     if _PART.search(name) or _OWN.match(name):
         return None
     return _COPY.sub("", name)

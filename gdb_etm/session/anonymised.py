@@ -22,7 +22,7 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import plural
 
 # Where the core was, and why it stopped.
-_SAFE = ("pc", "xpsr", "shcsr", "cfsr", "hfsr", "dfsr", "sfsr")
+_SAFE = ("pc", "xpsr", "shcsr", "cfsr", "hfsr", "dfsr", "sfsr", "cpsr", "spsr_abt", "spsr_und", "ifsr")
 _NAME = "anonymised capture"
 
 

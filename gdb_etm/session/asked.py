@@ -10,7 +10,6 @@ from gdb_etm.diagnosis.site import FaultSite, find_site
 from gdb_etm.errors import CommandError
 from gdb_etm.program import places
 from gdb_etm.program.frame_variables import FrameVariables
-from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 from gdb_etm.session.evaluation import Moment
@@ -60,7 +59,7 @@ def asked_for(at: Moment, text: str) -> Asked:
 def _site(at: Moment, scene: Scene) -> Optional[FaultSite]:
     # Where the program went wrong, if the end is asked about.
     end = at.decoded.anchored.end
-    if at.number <= len(scene.history) or at.level or end is None or not is_m_profile(scene.history.source.core):
+    if at.number <= len(scene.history) or at.level or end is None:
         return None
     return find_site(scene, end.registers)
 
