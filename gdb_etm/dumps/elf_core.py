@@ -12,8 +12,11 @@ from typing import Any, Dict, List
 from gdb_etm.capture import MemoryImage
 from gdb_etm.dumps.dump import MOST_BYTES, MOST_PIECES, Dump
 from gdb_etm.errors import ImageError
-from gdb_etm.program.elf import open_elf
+from gdb_etm.files import open_regular, size_of
+from gdb_etm.program.elf import open_elf, readable
 
+# Bytes of an ELF file's header, of 32 bits.
+_HEADER = 52
 _STATUS, _REGISTERS_AT, _REGISTERS = "NT_PRSTATUS", 72, 17
 NAMES = (*("r%d" % number for number in range(13)), "sp", "lr", "pc", "xpsr")
 
@@ -25,6 +28,10 @@ def read_elf_core(path: str) -> Dump:
     """
     images: List[MemoryImage] = []
     found: List[Dict[str, int]] = []
+    with readable(path, "cannot be read"), open_regular(path, MOST_BYTES) as stream:
+        if size_of(stream) < _HEADER:
+            words = "%s is cut short: it begins as an ELF file, whose header has %d bytes, of which %d are there"
+            raise ImageError(words % (path, _HEADER, size_of(stream)))
     with open_elf(path) as elf:
         if elf["e_type"] != "ET_CORE":
             raise ImageError("%s is an ELF file, and no core file: its type is %s" % (path, elf["e_type"]))

@@ -34,7 +34,8 @@ def from_log(path: str, text: bytes) -> bytes:
     :raises ImageError: A line is no such line, or the end is missing.
     """
     found, is_on = bytearray(), False
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         _, mark, rest = line.partition(MARK)
         word = _COLOUR.sub(b"", rest).strip()
         if not mark:
@@ -47,6 +48,9 @@ def from_log(path: str, text: bytes) -> bytes:
             raise ImageError("%s:%d: the dump says that it failed on the target" % (path, number))
         elif is_on:
             digits = _LINE.match(MARK + word)
+            if number == len(lines):
+                # It may end within this one.
+                break
             if digits is None or len(digits.group(1)) % 2:
                 raise ImageError("%s:%d: no bytes in hexadecimal after #CD:" % (path, number))
             found += bytes.fromhex(digits.group(1).decode())
