@@ -43,6 +43,7 @@ _FOLDERS = (
     "recovery/pointers",
     "recovery/solve",
     "recovery/ssa",
+    "recovery/threads",
 )
 # Files there that are not, and why.  What a class derives from is compiled with it or not at all.
 _LEFT_OUT = {

@@ -246,7 +246,7 @@ class _Walk:
         stacks = (_POINTER, self._get(SP)[0])
         pointers = {self._loads[base] for (base, _), _ in self._saved}
         for at in list(self._memory) if address[0] not in stacks else ():
-            if at[0] not in (address[0], *stacks) and at not in pointers:
+            if at[0] != address[0] and at[0] not in stacks and at not in pointers:
                 del self._memory[at]
         self._memory[address] = self._written[address] = data
 
