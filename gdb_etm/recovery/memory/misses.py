@@ -1,4 +1,4 @@
-"""What a reason has in common for which a store of unknown address is assumed to miss."""
+"""The base of grounds: why a store is assumed to miss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known before each block of a function, and what of that is new."""
+"""What is known before each block of a function, and what is new."""
 
 from __future__ import annotations
 
