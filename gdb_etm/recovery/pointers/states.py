@@ -1,4 +1,4 @@
-"""What is known before each block of a function, and what is new."""
+"""What is known before each block, and what of that is new."""
 
 from __future__ import annotations
 
