@@ -45,7 +45,7 @@ class BlockStates:
         return not touched.isdisjoint(changed) or ANY_WORD in touched and max(changed, default=0) >= TEMPORARY
 
     def followed(self, head: int, touched: Set[int], state: State, changed: Optional[Set[int]]) -> Optional[Set[int]]:
-        """Note that a block was followed; gives what may be new after it.
+        """Note that a block was followed; gives what may be new then.
 
         :param touched: What it used or wrote.
         :param state: After it.
