@@ -265,8 +265,10 @@ class _File:
         ranges = self._code.ranges(die)
         start = ranges[0][0] if ranges else number_of(die, "DW_AT_low_pc") or 0
         is_inlined = die.tag == "DW_TAG_inlined_subroutine"
-        shape = (parameters, is_variadic, size, kind, is_integer)
-        return FunctionScope(qualified(tree, die), file, line, is_inlined, *call, start, *shape)
+        scope = FunctionScope(
+            qualified(tree, die), file, line, is_inlined, *call, start, parameters, is_variadic, size, kind
+        )
+        return scope._replace(is_result_integer=is_integer)
 
     def _parameters(self, die: Any) -> Tuple[List[FormalParameter], bool]:
         # Copies leave parameters out; those of a declaration in a class have no names.

@@ -104,10 +104,8 @@ class Solution:
         self.is_m_profile = is_m_profile(history.source.core)
         self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
         later = border.threads if border is not None else None
-        failed = failures(end)
-        self.flow = SsaBuilder(
-            history, self.ssa, first, last, self.features, self._words, self.limits, failed, later, points_to
-        )
+        given = (self._words, self.limits, failures(end), later, points_to)
+        self.flow = SsaBuilder(history, self.ssa, first, last, self.features, *given)
         self._progress = progress
         facts_at: Dict[int, List[Fact]] = {}
         for fact in facts:
