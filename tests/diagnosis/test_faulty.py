@@ -53,6 +53,7 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("intake", "O2", "m33", "uncaught"),
     ("pilot", "O0", "m7", "unset"),
     ("flash", "O0", "m7", "origin"),
+    ("rooms", "Os", "m7", "stack_overflow"),
 )
 LONGEST = 25
 # The line that says which instruction a verdict is of.

@@ -133,9 +133,12 @@ class Stacks:
         sizes: Dict[str, int] = {}
         largest: Optional[Tuple[int, ActivationSpan]] = None
         bottom = self._scene.register(number, "sp")
-        for one, _ in active:
+        for one, at in active:
             top = self._scene.register(one.first, "sp")
             lowest = self._lowest(one, number)
+            if top is None or lowest is None:
+                # SP was lost when it began, but is known where it stands.
+                top, lowest = self._scene.cfa(one, at), self._scene.register(at, "sp")
             if one.function is None or top is None or lowest is None:
                 continue
             sizes[one.function.name] = sizes.get(one.function.name, 0) + top - lowest
