@@ -13,9 +13,10 @@ from typing import Callable, Container, Dict, List, NamedTuple, Optional, Sequen
 from gdb_etm.analysis.activity import unseen_handlers
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.calls import CallHistory
+from gdb_etm.history.entries import FrameEntry
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.store import ExecutionHistory, Span
-from gdb_etm.protocols.elements import DEBUG_HALT, Gap
+from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap
 
 # Instructions by which executions that begin at different places are laid beside one another.
 _ANCHOR = 64
@@ -95,22 +96,83 @@ class ExecutionComparison(NamedTuple):
     doubts: Tuple[str, ...]
 
 
-class _Builder:
-    def __init__(self) -> None:
-        self.firsts, self.lasts, self.tokens = array("Q"), array("Q"), array("q")
-        self.gaps: List[int] = []
+class StrandBuilder:
+    """Builds a strand, token by token."""
 
-    def add(self, number: int, token: int, is_by_line: bool) -> None:
-        is_gap = bool(self.gaps) and self.gaps[-1] == len(self.tokens)
-        if is_by_line and self.tokens and self.tokens[-1] == token and not is_gap:
-            self.lasts[-1] = number
+    def __init__(self) -> None:
+        self.gaps: List[int] = []
+        self._firsts, self._lasts, self._tokens = array("Q"), array("Q"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def add(self, number: int, token: int, is_by_line: bool = False) -> None:
+        """Add an instruction.
+
+        :param number: Its own.
+        :param is_by_line: Whether the same token again is the same place still.
+        """
+        is_gap = bool(self.gaps) and self.gaps[-1] == len(self)
+        if is_by_line and self._tokens and self._tokens[-1] == token and not is_gap:
+            self._lasts[-1] = number
             return
-        self.firsts.append(number)
-        self.lasts.append(number)
-        self.tokens.append(token)
+        self._firsts.append(number)
+        self._lasts.append(number)
+        self._tokens.append(token)
 
     def strand(self) -> Strand:
-        return Strand(self.firsts, self.lasts, self.tokens, self.gaps)
+        """Give what was added."""
+        return Strand(self._firsts, self._lasts, self._tokens, self.gaps)
+
+
+class ExecutionBuilder:
+    """Builds an execution, row by row of its call history.
+
+    :param unseen: Handlers whose exception was not seen.
+    """
+
+    def __init__(self, unseen: Container[Frame]) -> None:
+        self._unseen = unseen
+        self._threads: Dict[int, StrandBuilder] = {}
+        self._handlers: Dict[Frame, Tuple[str, int, int, int, StrandBuilder]] = {}
+
+    def gap(self) -> None:
+        """Take note of a gap: nothing is known of any strand there."""
+        for one in (*self._threads.values(), *(found[-1] for found in self._handlers.values())):
+            one.gaps.append(len(one))
+
+    def begin(self, row: FrameEntry, thread: int) -> None:
+        """Begin the run of a handler; a halt has none.
+
+        :param row: Of its exception.
+        :param thread: Which it interrupts.
+        """
+        if isinstance(row.event, Exception_) and row.event.name != DEBUG_HALT:
+            before = len(self._threads.get(thread, ()))
+            self._handlers[row.frame] = (row.event.name, row.first - 1, thread, before, StrandBuilder())
+
+    def handler(self, row: FrameEntry) -> Optional[Frame]:
+        """Give the handler that a row is of; None in a thread."""
+        frame: Optional[Frame] = row.frame
+        while frame is not None and not frame.is_exception and frame not in self._unseen:
+            frame = frame.up
+        return frame
+
+    def strand(self, handler: Optional[Frame], thread: int) -> Optional[StrandBuilder]:
+        """Give where a row belongs; None of an unknown handler."""
+        if handler is None:
+            return self._threads.setdefault(thread, StrandBuilder())
+        return self._handlers[handler][-1] if handler in self._handlers else None
+
+    def execution(self, end_reason: BufferEnd, bounds: Tuple[int, int]) -> Execution:
+        """Give what was built.
+
+        :param end_reason: Why the oldest instruction is the oldest.
+        :param bounds: Numbers of the first and the last instruction that count.
+        """
+        threads = {number: one.strand() for number, one in self._threads.items()}
+        runs = [HandlerRun(*found[:-1], found[-1].strand()) for found in self._handlers.values()]
+        return Execution(threads, runs, end_reason is BufferEnd.STARTED and bounds[0] == 1)
 
 
 def take_apart(
@@ -133,39 +195,27 @@ def take_apart(
         if isinstance(span, Span):
             addresses.extend(history.addresses(span.range))
     rows = calls.rows()
-    unseen = unseen_handlers(rows)
-    threads: Dict[int, _Builder] = {}
-    handlers: Dict[Frame, Tuple[str, int, int, int, _Builder]] = {}
+    built = ExecutionBuilder(unseen_handlers(rows))
     thread = 0
     for at, row in enumerate(rows):
         last = min((rows[at + 1].first if at + 1 < len(rows) else len(addresses) + 1) - 1, bounds[1])
         if isinstance(row.event, Gap):
-            # Nothing is known of any of them there.
-            for one in (*threads.values(), *(found[-1] for found in handlers.values())):
-                one.gaps.append(len(one.tokens))
+            built.gap()
             continue
         if row.event is not None:
-            if row.event.name != DEBUG_HALT and bounds[0] <= row.first <= bounds[1] + 1:
-                own = threads.get(thread)
-                handlers[row.frame] = (row.event.name, row.first - 1, thread, len(own.tokens) if own else 0, _Builder())
+            if bounds[0] <= row.first <= bounds[1] + 1:
+                built.begin(row, thread)
             continue
-        frame: Optional[Frame] = row.frame
-        while frame is not None and not frame.is_exception and frame not in unseen:
-            frame = frame.up
-        if frame is None:
+        handler = built.handler(row)
+        if handler is None:
             thread = calls.threads.of(at) or 0
-            into = threads.setdefault(thread, _Builder())
-        elif frame in handlers:
-            into = handlers[frame][-1]
-        else:
-            # Its beginning was not seen.
+        into = built.strand(handler, thread)
+        if into is None:
             continue
         for number in range(max(row.first, bounds[0]), last + 1):
             value = token(addresses[number - 1])
             into.add(number, ~value if number in skipped else value, is_by_line)
-    runs = [HandlerRun(*found[:-1], found[-1].strand()) for found in handlers.values()]
-    is_whole = history.end_reason is BufferEnd.STARTED and bounds[0] == 1
-    return Execution({number: one.strand() for number, one in threads.items()}, runs, is_whole)
+    return built.execution(history.end_reason, bounds)
 
 
 def compare(left: Execution, right: Execution, is_by_line: bool) -> ExecutionComparison:

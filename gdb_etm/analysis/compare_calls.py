@@ -8,16 +8,15 @@ compiler itself calls; and calls of a function by itself, which may have become 
 from __future__ import annotations
 
 import re
-from array import array
-from typing import Callable, Collection, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Collection, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.analysis.activity import unseen_handlers
-from gdb_etm.analysis.compare import Execution, HandlerRun, Strand
+from gdb_etm.analysis.compare import Execution, ExecutionBuilder
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Frame
-from gdb_etm.protocols.elements import DEBUG_HALT, Gap
+from gdb_etm.protocols.elements import Gap
 
 # What compilers make of a function: a copy for some constants; a part of one that is inlined otherwise.
 _COPY = re.compile(r"\.(constprop|isra|lto_priv|localalias)\.?\d*")
@@ -64,53 +63,28 @@ def call_order(
     :param wanted: The functions that count, by :func:`plain_name`; None takes all.
     """
     rows = calls.rows()
-    unseen = unseen_handlers(rows)
-    threads: Dict[int, _Calls] = {}
-    handlers: Dict[Frame, Tuple[str, int, int, int, _Calls]] = {}
+    built = ExecutionBuilder(unseen_handlers(rows))
     names: Set[str] = set()
     for at, row in enumerate(rows):
         if isinstance(row.event, Gap):
-            for one in (*threads.values(), *(found[-1] for found in handlers.values())):
-                one.gaps.append(len(one.tokens))
+            built.gap()
             continue
         if not bounds[0] <= row.first <= bounds[1]:
             continue
         thread = calls.threads.of(at) or 0
         if row.event is not None:
-            if row.event.name != DEBUG_HALT:
-                own = threads.get(thread)
-                handlers[row.frame] = (row.event.name, row.first - 1, thread, len(own.tokens) if own else 0, _Calls())
+            built.begin(row, thread)
             continue
-        frame: Optional[Frame] = row.frame
-        while frame is not None and not frame.is_exception and frame not in unseen:
-            frame = frame.up
-        if frame is not None and frame not in handlers:
-            continue
-        into = threads.setdefault(thread, _Calls()) if frame is None else handlers[frame][-1]
+        into = built.strand(built.handler(row), thread)
         name = plain_name(row.function.name) if row.function is not None and row.entered in _BEGINS else None
-        if name is None or wanted is not None and name not in wanted or _is_own_caller(row.frame, name):
+        if into is None or name is None or wanted is not None and name not in wanted or _is_own_caller(row.frame, name):
             continue
         names.add(name)
         into.add(row.first, token(name))
-    runs = [HandlerRun(*found[:-1], found[-1].strand()) for found in handlers.values()]
-    is_whole = end_reason is BufferEnd.STARTED and bounds[0] == 1
-    return CallOrder(Execution({number: one.strand() for number, one in threads.items()}, runs, is_whole), names)
+    return CallOrder(built.execution(end_reason, bounds), names)
 
 
 def _is_own_caller(frame: Frame, name: str) -> bool:
     # Whether a function has called itself, as far as no other one that counts is between.
     up = frame.up
     return up is not None and up.function is not None and plain_name(up.function.name) == name
-
-
-class _Calls:
-    def __init__(self) -> None:
-        self.numbers, self.tokens = array("Q"), array("q")
-        self.gaps: List[int] = []
-
-    def add(self, number: int, token: int) -> None:
-        self.numbers.append(number)
-        self.tokens.append(token)
-
-    def strand(self) -> Strand:
-        return Strand(self.numbers, self.numbers, self.tokens, self.gaps)
