@@ -16,6 +16,8 @@ from gdb_etm.sockets.listener import listen_on
 
 # Clients that may be connected at a time; each may wait as long as it likes between its requests.
 MAX_CLIENTS = 32
+# How long a client waits for the place of one that is just leaving, in seconds.
+_WAIT_FOR_A_PLACE = 2.0
 _FULL = "%d clients are connected already; disconnect one of them first" % MAX_CLIENTS
 
 
@@ -89,7 +91,7 @@ class ControlPort:
             with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
                 if not _knows_us(reader.readline(MAX_LINE)):
                     return
-                if not self._clients.acquire(blocking=False):
+                if not self._clients.acquire(timeout=_WAIT_FOR_A_PLACE):
                     _send(writer, encode_line({"error": error_message(ConnectError(_FULL))}))
                     return
                 try:
