@@ -3,7 +3,7 @@
 From recordings to a history:
 
 - ``build.py``: framing, the protocol's decoder, the store.
-- ``joined.py``: recordings that follow each other, as one.
+- ``joined.py``: recordings that follow each other, as one; ``untraced.py``: exceptions taken at a halt between them.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
   ``sums.py``: how many there are before each run.
 - ``path.py``: random access by number, by address, forward and back.

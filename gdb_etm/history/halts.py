@@ -64,17 +64,19 @@ def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bo
     if not halts:
         return False
     halt, others = events[halts[0]], [events[at] for at in halts[1:]]
-    if isinstance(halt, Gap) and not any(isinstance(event, Exception_) for event in events):
+    later = (event.return_address for event in events[halts[0] + 1 :] if isinstance(event, Exception_))
+    address = next(later, history.instruction(number + 1).address)
+    if address is None:
+        return False
+    if isinstance(halt, Gap):
         # An ETMv3 says that the core was in debug state, not where it was halted.
         same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in [halt, *others])
-        return same and goes_on(history, number, None, history.instruction(number + 1).address)
+        return same and goes_on(history, number, None, address)
     if not isinstance(halt, Exception_) or halt.name != DEBUG_HALT or halt.return_address is None:
         return False
     if not all(isinstance(other, Gap) and other.reason is GapReason.TRACE_ON for other in others):
         return False
-    later = (event.return_address for event in events[halts[0] + 1 :] if isinstance(event, Exception_))
-    address = next(later, history.instruction(number + 1).address)
-    return address is not None and goes_on(history, number, halt.return_address, address)
+    return goes_on(history, number, halt.return_address, address)
 
 
 def breaks(event: Event) -> bool:

@@ -9,6 +9,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.history.untraced import untraced_exceptions
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap, GapReason, Transfer
 from gdb_etm.protocols.recorder import DataCounts, Recorder, RunTable
@@ -26,6 +27,10 @@ class Part(NamedTuple):
     unseen: str = ""
     # How long the core ran since it was halted before, in words; may be empty.
     ran: str = ""
+    # Where the core was when it ran on, if all that it does then is traced.
+    begun_at: Optional[int] = None
+    # Whether that is so at the halts within, too.
+    is_steady: bool = False
 
 
 class JoinedRecording:
@@ -64,6 +69,8 @@ class JoinedRecording:
             if self._end is not BufferEnd.LEFT_OUT:
                 self._end = part.history.end_reason
         self._add_events(other, base, entries, is_cut)
+        untraced = untraced_exceptions(part.history, None if is_cut else part.begun_at, part.is_steady)
+        mine.insert([(entries + entry, event._replace(offset=base)) for entry, event in sorted(untraced.items())])
         numbers = self._numbers_of(other.table)
         mine.order.extend(array("I", map(numbers.__getitem__, other.order)))
         mine.marks.extend(array("I", [entries + mark for mark in other.marks]))

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.joined import JoinedRecording, Part
@@ -216,7 +217,19 @@ class _Core:
             anchored = anchored._replace(begin=None)
         unseen, self._unseen = self._unseen or record.unseen or self._moved(found.anchored.begin), ""
         halted_at = anchored.end.pc if anchored.end is not None else None
-        self.recording.add(Part(found.history, len(record.capture.buffer), halted_at, unseen, record.capture.ran))
+        begin = found.anchored.begin
+        is_whole = found.anchored.is_whole and found.history.end_reason is BufferEnd.STARTED
+        self.recording.add(
+            Part(
+                found.history,
+                len(record.capture.buffer),
+                halted_at,
+                unseen,
+                record.capture.ran,
+                begin.pc if is_whole and begin is not None else None,
+                found.anchored.is_whole and found.anchored.is_untouched,
+            )
+        )
         self.parts.append(_Joined(record, anchored, found.doubt, self.recording.length))
         self._newest = found
 

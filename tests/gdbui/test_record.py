@@ -290,3 +290,29 @@ def test_a_fault_in_a_test_suite_shows_which_tests_ran(tmp_path: Path) -> None:
     tests = ("quick_sort", "insertion_sort", "heap_sort", "fibonacci", "ackermann", "is_even")
     assert {name: found[name] for name in tests} == {name: executed[starts[name]] for name in tests}
     assert [found[name] > 0 for name in tests] == [True, True, True, False, False, False]
+
+
+@pytest.mark.parametrize("board", ["m33", "m7", "m4"])
+def test_an_exception_taken_as_the_core_runs_on_is_counted(board: str, tmp_path: Path) -> None:
+    # Nothing was traced before it, so no packet tells of it: the trace begins in the handler.
+    path = elf_m4("ticks") if board == "m4" else elf("ticks")
+    output = run_gdb(
+        [
+            "file " + path,
+            "etm connect board:%s --elf %s --truth %s" % (board, path, tmp_path / "truth"),
+            "etm start",
+            "break *(collatz+22)",
+            *["continue"] * 40,
+            "etm profile",
+            "etm disconnect",
+        ]
+    )
+    lines = (tmp_path / "truth").read_text("ascii").splitlines()
+    last = max(at for at, line in enumerate(lines) if line.startswith("halt"))
+    lines = lines[lines.index("resume 0x%08x" % symbol(path, "Reset_Handler")) : last]
+    taken = [at for at, line in enumerate(lines) if line.startswith("exception ")]
+    assert any(lines[at - 1].startswith("resume") for at in taken)
+    found = re.search(r"^SysTick_Handler +(\d+) ", output, re.MULTILINE)
+    assert found is not None and int(found[1]) == len(taken), output
+    # The one gap is the beginning.
+    assert "entry was not seen" not in output and re.search(r"seen in [\d,]+ instructions, 1 gap:", output), output
