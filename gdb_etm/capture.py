@@ -102,6 +102,28 @@ class TraceSource(NamedTuple):
     marks: Tuple[Tuple[int, str], ...] = ()
 
 
+class RecordedPiece(NamedTuple):
+    """A part of a buffer that was read at several halts."""
+
+    # Bytes of the buffer.
+    size: int
+    # Why its oldest byte is the oldest.
+    end: BufferEnd
+    # Core registers when the run began and at the halt, lower-case names; empty where they are not known.
+    begin: Mapping[str, int]
+    registers: Mapping[str, int]
+    # As a capture's.
+    is_whole: bool
+    is_untouched: bool
+    ran: str
+    # Where it was taken, such as ``"halt in main"``.
+    origin: str
+    # Why the core is not where it was at the halt before, or what more ran; empty where neither is so.
+    unseen: str
+    # Whether the debugger changed nothing from the halt before until the core ran on.
+    follows_untouched: bool
+
+
 class RawCapture(NamedTuple):
     """A trace buffer's content with everything needed to decode it."""
 
@@ -121,6 +143,40 @@ class RawCapture(NamedTuple):
     is_untouched: bool = False
     # How long the core ran since the halt before, in words; empty where nobody has measured it.
     ran: str = ""
+    # Where the buffer holds what was read at several halts, oldest first: its parts.  Empty where it is of one halt.
+    pieces: Tuple[RecordedPiece, ...] = ()
+
+
+def pieces_of(capture: RawCapture) -> List[RawCapture]:
+    """Take a capture of several halts apart.
+
+    The memory at the beginning and at the end stays with the first and the last.
+    """
+    found: List[RawCapture] = []
+    at, last = 0, len(capture.pieces) - 1
+    for index, piece in enumerate(capture.pieces):
+        sources = []
+        for source in capture.sources:
+            core = source.core
+            if core is not None:
+                known = core.begin.memory if core.begin is not None and not index else ()
+                begin = Beginning(piece.begin, known) if piece.begin else None
+                memory = core.memory if index == last else ()
+                core = core._replace(registers=piece.registers, memory=memory, begin=begin)
+            sources.append(source._replace(core=core))
+        found.append(
+            capture._replace(
+                buffer=capture.buffer[at : at + piece.size],
+                sources=tuple(sources),
+                end=piece.end,
+                is_whole=piece.is_whole,
+                is_untouched=piece.is_untouched,
+                ran=piece.ran,
+                pieces=(),
+            )
+        )
+        at += piece.size
+    return found
 
 
 def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:

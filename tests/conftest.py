@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Iterator, List
 
 import pytest
+from hypothesis import settings
 
 from tests import gdb_marker, gdb_session, sweeps
 from tests.access.processes import ByHand, serve_by_hand, write_forever
@@ -30,8 +31,10 @@ def pytest_configure() -> None:
     """Prepare for where the tests run.
 
     Ctrl-C is to arrive: a shell starts what it runs in the background with SIGINT ignored, and that is inherited.
-    Where pyOCD cannot be, what needs it is skipped.
+    Where pyOCD cannot be, what needs it is skipped.  No example of a property has to be quick: others use the machine.
     """
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.version_info < (3, 9):
         sys.meta_path.append(_NoPyocd())

@@ -15,7 +15,8 @@ from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.session import dumps, snapshots
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.session import DebugSession
 
@@ -77,17 +78,18 @@ class Capture:
         """
         return history_of(self._session, self._session.decode(self._record, trace_id))
 
-    def save(self, folder: Union[str, "os.PathLike[str]"], replace: bool = False) -> None:
+    def save(self, folder: Union[str, "os.PathLike[str]"], replace: bool = False, with_older: bool = False) -> None:
         """Write it, with the program, as a snapshot folder.
 
         :func:`load`, Arm Development Studio and OpenCSD read such folders.
 
         :param folder: A new or empty one.
         :param replace: Whether a snapshot that is there gives way, once this one is written.
+        :param with_older: Whether the captures of the connection before it go with it, as one history.
         :raises CommandError: The folder holds something else.
         :raises SnapshotError: It cannot be written.
         """
-        snapshots.save(self._session, self._record, os.fspath(folder), replace)
+        snapshots.save(self._session, self._record, os.fspath(folder), replace, with_older)
 
 
 def history_of(session: DebugSession, decoded: Decoded) -> History:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.chains import Chain
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.faults import Fault, fault_of_history, origin_in, uses_in
 from gdb_etm.session.session import DebugSession
 

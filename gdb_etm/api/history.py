@@ -16,9 +16,9 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Step, Value, Written
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.chains import Chain
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.faults import Fault
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.views.text import exception_text, gap_text

@@ -14,7 +14,7 @@ from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, count_all, measure_of
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.places import required
 from gdb_etm.session.session import DebugSession

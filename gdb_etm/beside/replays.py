@@ -19,7 +19,7 @@ from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.replay.threads import PastThreads
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.kernels import Constant
 from gdb_etm.session.recovery_inputs import halted_states, has_a64, rules_of

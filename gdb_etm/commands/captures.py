@@ -13,6 +13,7 @@ from gdb_etm.session.dumps import DumpRequest, load_dump
 from gdb_etm.session.numbers import count
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load, save
+from gdb_etm.snapshot.pieces import MAX_PIECES
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 
@@ -75,8 +76,10 @@ def run_save(session: DebugSession, values: Values) -> Iterable[str]:
     path = values.get(DIRECTORY)
     assert path is not None
     record = session.look()
-    written = save(session, record, path, replace=values.get(FORCE) is not None)
-    return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
+    saved = save(session, record, path, values.get(FORCE) is not None, not session.is_alone)
+    numbers = "%d" % record.number if saved.first == record.number else "%d to %d" % (saved.first, record.number)
+    names = ", ".join(os.path.basename(name) for name in saved.paths)
+    return ["%s %s saved in %s: %s" % ("capture" if saved.first == record.number else "captures", numbers, path, names)]
 
 
 def run_load(session: DebugSession, values: Values) -> Iterable[str]:
@@ -130,11 +133,14 @@ CAPTURES = Command(
 
 SAVE = Command(
     "save",
-    "Save the capture that is shown, with the program, as a snapshot folder.",
+    "Save the history that is shown, with the program, as a snapshot folder.",
     run_save,
     details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
+    "All captures of the connection go with it that are one history, at most %d; of others, and after\n"
+    '"etm captures N", one capture.\n'
     "The registers at the halt and at the beginning of the run are saved too.  So is the RAM that the program uses,\n"
-    'if the target is still halted there; the RAM at the beginning, if "set etm anchor-memory on" had it read.',
+    'if the target is still halted there; the RAM at the beginning, if "set etm anchor-memory on" had it read.'
+    % MAX_PIECES,
     arguments=(DIRECTORY, FORCE),
     examples=(
         ("save /tmp/crash", "make the folder /tmp/crash"),

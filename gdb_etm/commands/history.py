@@ -8,8 +8,8 @@ from typing import Callable, Iterable, Iterator, List, Optional, TypeVar
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.threads import THREAD, TRACE_ID, functions_of
 from gdb_etm.program.image import Program
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.inlined import with_inlined
 from gdb_etm.session.listing import event_rows, function_rows, history_rows, traced_data, with_switches
 from gdb_etm.session.past import position

@@ -24,10 +24,10 @@ from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.values import Value
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.compared import compared
 from gdb_etm.session.counted import counts_shown, profile_shown
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.ranges import NumberRange, window
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.session.session import DebugSession

@@ -19,7 +19,8 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.progress import Meter, TerminalLine

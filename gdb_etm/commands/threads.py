@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, Optional
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.errors import CommandError, EtmError
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.listing import thread_rows
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk

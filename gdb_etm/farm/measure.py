@@ -36,7 +36,8 @@ from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, long_costs, profile_of
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.diagnosed import Diagnosed, NothingWrong, diagnosed_of
 from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.progress import Meter

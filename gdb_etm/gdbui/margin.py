@@ -15,8 +15,8 @@ from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.offline.program_sources import sources_of
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.counted import COUNTS, counts_shown
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.coverage import margin_text
 

@@ -11,7 +11,7 @@ import gdb
 from gdb_etm.errors import CommandError, EtmError, harmless
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.styles import GdbStyles
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.disconnecting import error_text
 from gdb_etm.session.folding import Around, lines_around
 from gdb_etm.session.past import position

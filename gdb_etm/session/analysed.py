@@ -15,8 +15,8 @@ from gdb_etm.history.call_steps import StepMemory, Unrepeatable
 from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.exits import Exits
 from gdb_etm.protocols.elements import TraceEvent
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 
 INSTRUCTIONS, CYCLES = "instructions", "cycles"
 _NO_CYCLES = 'no cycle counts in this trace: "etm start --cycles 4" traces them'

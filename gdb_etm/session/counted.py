@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.session.analysed import count_all, profile_of
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.session import DebugSession
 
 # The setting.

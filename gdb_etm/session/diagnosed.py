@@ -12,7 +12,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.scenes import scene_for

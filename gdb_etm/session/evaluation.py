@@ -20,7 +20,7 @@ from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.view import PastView, View
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.past import recovered, walked_in
 from gdb_etm.session.recovered import THIS_GDB, Recovered
 from gdb_etm.session.second_gdb import Answer, SecondGdb

@@ -7,8 +7,8 @@ from typing import List, NamedTuple, Optional, Tuple
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.asked import asked_for
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.chains import Chain, ChainStep, chain_step, origin, uses
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.diagnosed import diagnosed_of
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.past import recovered

@@ -7,8 +7,8 @@ from typing import AbstractSet, Iterator, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.folding import Fold, Item, Unfolded, folded
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.listing import event_rows, history_rows, with_switches
 from gdb_etm.session.ranges import NumberRange
 from gdb_etm.views.history import FoldRow, ListedLine, Row, listed_lines

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CaptureError
-from gdb_etm.history.call_steps import StepMemory
-from gdb_etm.history.joined import JoinedRecording, Part
-from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.session.anchor import Anchor
-from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded, Doubt
+from gdb_etm.session.captures import KEPT, CaptureRecord
+from gdb_etm.session.core_history import CoreHistory
 from gdb_etm.session.debugger import Debugger
-from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.older import OlderPieces
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.walk import Walk
@@ -27,8 +22,6 @@ Decode = Callable[[CaptureRecord, Optional[int]], Dict[int, Decoded]]
 HISTORY_LIMIT = "history-limit"
 DEFAULT_LIMIT = "20,000,000 64MiB"
 _LIMIT = re.compile(r"(?=\S)([1-9][0-9,]*)?(?: ?\b([1-9][0-9,]*) ?MiB)?", re.IGNORECASE)
-_MOVED = "the debugger moved the core"
-_NOTHING = "capture %d holds no trace of it"
 # This part of the most is kept when there is more.
 _KEPT = 0.75
 # Bytes that a capture takes beside its buffer, in GDB and beside it: also the shortest, of a single step.
@@ -73,7 +66,7 @@ class JoinedCaptures:
         self.records: List[CaptureRecord] = []
         # How many older ones were left out, because there were too many.
         self.dropped = 0
-        self._cores: Dict[int, _Core] = {}
+        self._cores: Dict[int, CoreHistory] = {}
 
     def add(self, record: CaptureRecord, limit: Limit) -> None:
         """Add the newest capture; leave out the oldest beyond a limit."""
@@ -99,10 +92,10 @@ class JoinedCaptures:
             self._cores.clear()
 
     def _count(self, pieces: Sequence[CaptureRecord]) -> None:
-        cores: Dict[int, _Core] = {}
+        cores: Dict[int, CoreHistory] = {}
         for record in pieces:
             for trace_id, found in self._decode(record, None).items():
-                cores.setdefault(trace_id, _Core(True)).add(record, found)
+                cores.setdefault(trace_id, CoreHistory(True)).add(record.placement, found)
             record.release()
         for core in cores.values():
             self.older.add(core.decoded(self._meter))
@@ -159,135 +152,12 @@ class JoinedCaptures:
     def _first(self, record: CaptureRecord) -> Decoded:
         return record.choose(self._decode(record, None), None)
 
-    def _grown(self, trace_id: int) -> "_Core":
-        core = self._cores.setdefault(trace_id, _Core(self.dropped > 0))
+    def _grown(self, trace_id: int) -> CoreHistory:
+        core = self._cores.setdefault(trace_id, CoreHistory(self.dropped > 0))
         for record in self.records[core.count :]:
             try:
                 found = self._decode(record, trace_id if core.parts else None).get(trace_id)
             except CaptureError:
                 found = None
-            core.add(record, found)
+            core.add(record.placement, found)
         return core
-
-
-class _Joined(NamedTuple):
-    # A capture that is part of a core's history.
-
-    record: CaptureRecord
-    # What is known of its ends, if the trace reaches so far.
-    anchored: Anchored
-    doubt: Doubt
-    # The number of its last instruction.
-    last: int
-
-
-class _Core:
-    # The history of one core.
-
-    def __init__(self, has_older: bool) -> None:
-        self.recording = JoinedRecording(has_older)
-        # How many captures were looked at.
-        self.count = 0
-        self.parts: List[_Joined] = []
-        # What of the newest holds for the whole.
-        self._newest: Optional[Decoded] = None
-        self._unseen = ""
-        # Named positions, and the newest history, which has them.
-        self._marks: Dict[str, int] = {}
-        self._decoded: Optional[Decoded] = None
-        # What is known of how calls are found; the next history begins alike.
-        self._steps: Optional[StepMemory] = None
-
-    def add(self, record: CaptureRecord, found: Optional[Decoded]) -> None:
-        self.count += 1
-        if self._decoded is not None:
-            self._steps = self._decoded.steps
-        self._decoded = None
-        if found is None:
-            self._unseen = self._unseen or record.unseen or _NOTHING % record.number
-            return
-        if self._newest is not None and self._newest.program.identity() != found.program.identity():
-            # Another program: its history begins here.
-            self.recording, self.parts, self._steps = JoinedRecording(), [], None
-            self._marks.clear()
-        anchored = found.anchored
-        if anchored.after(found.history) is None and not _has_stood_still(anchored, found.history):
-            anchored = anchored._replace(end=None)
-        if anchored.before(found.history) is None:
-            anchored = anchored._replace(begin=None)
-        unseen, self._unseen = self._unseen or record.unseen or self._moved(found.anchored.begin), ""
-        halted_at = anchored.end.pc if anchored.end is not None else None
-        begin = found.anchored.begin
-        is_whole = found.anchored.is_whole and found.history.end_reason is BufferEnd.STARTED
-        self.recording.add(
-            Part(
-                found.history,
-                len(record.capture.buffer),
-                halted_at,
-                unseen,
-                record.capture.ran,
-                begin.pc if is_whole and begin is not None else None,
-                found.anchored.is_whole and found.anchored.is_untouched,
-            )
-        )
-        self.parts.append(_Joined(record, anchored, found.doubt, self.recording.length))
-        self._newest = found
-
-    def _moved(self, begin: Optional[Anchor]) -> str:
-        halt = self.parts[-1].anchored.end if self.parts else None
-        return _MOVED if halt is not None and begin is not None and begin.pc != halt.pc else ""
-
-    def excess(self, most: int) -> int:
-        # How many captures there are before the newest that hold so many instructions.
-        for record, _, _, last in self.parts[:-1]:
-            if self.recording.length - last <= most:
-                return self.count - next(at for at, one in enumerate(self.parts[::-1]) if one.record is record)
-        return self.count - 1
-
-    @property
-    def walk(self) -> Optional[Walk]:
-        return self._decoded.walk if self._decoded is not None else None
-
-    def is_of(self, decoded: Decoded) -> bool:
-        return self._decoded is decoded
-
-    def forget_symbols(self) -> None:
-        self._steps = None
-        if self._decoded is not None:
-            self._decoded.forget_symbols()
-
-    def decoded(self, meter: Meter) -> Decoded:
-        if self._decoded is None:
-            newest = self._newest
-            assert newest is not None
-            found = Decoded(self.recording.history(newest.history), meter, self._anchored(), newest.trace_id)
-            doubts = [one.doubt for one in self.parts]
-            unread = next((doubt.unread for doubt in doubts if doubt.unread is not None), None)
-            found.doubt = Doubt(set().union(*(doubt.addresses for doubt in doubts)), unread)
-            found.halts = {one.last: one.record.origin for one in self.parts}
-            found.marks, found.steps = self._marks, self._steps
-            self._decoded = found
-        return self._decoded
-
-    def _anchored(self) -> Anchored:
-        first, last = self.parts[0].anchored, self.parts[-1].anchored
-        touched: List[Tuple[int, int]] = []
-        halts: List[Tuple[int, Optional[Anchor], Optional[Anchor]]] = []
-        before, end = 0, first.end
-        for record, anchored, _, until in self.parts:
-            if before and not record.follows_untouched:
-                touched.append((before, before))
-            if not (anchored.is_whole and anchored.is_untouched) and until > before + 1:
-                touched.append((before + 1, until - 1))
-            halts.append((before, end, anchored.begin))
-            end = anchored.end
-            before = until
-        return Anchored(first.begin, last.end, last.is_whole, True, tuple(touched), tuple(halts[1:]))
-
-
-def _has_stood_still(anchored: Anchored, history: ExecutionHistory) -> bool:
-    # Whether the core was let go and halted before an instruction ran: its state is that after what ran before.
-    begin, end = anchored.begin, anchored.end
-    if len(history) or not anchored.is_whole or begin is None or end is None or begin.pc != end.pc:
-        return False
-    return all(not isinstance(event, Gap) or event.reason is GapReason.TRACE_ON for event in history.events)

@@ -21,8 +21,8 @@ from gdb_etm.protocols.elements import (
     Transfer,
 )
 from gdb_etm.protocols.registry import PROTOCOLS
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger, SourceLine
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.ranges import NumberRange
 from gdb_etm.views.history import (

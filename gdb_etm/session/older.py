@@ -7,8 +7,8 @@ from typing import Dict, Optional, Tuple
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, profile_of
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 
 Identity = Tuple[Tuple[int, bytes], ...]
 

@@ -9,7 +9,7 @@ from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.reliance import reliance_of
 from gdb_etm.session.anchor import ram_in_use
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import has_a64, recovery_of

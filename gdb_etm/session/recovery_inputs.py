@@ -21,7 +21,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import HaltedState
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.session.anchor import STACK_POINTERS
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import Anchored
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)

@@ -11,8 +11,9 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.background import Background
-from gdb_etm.session.captures import KEPT, CaptureRecord, Decoded
+from gdb_etm.session.captures import KEPT, CaptureRecord
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.fault_hint import hint_lines
 from gdb_etm.session.filters import FilterSet
@@ -71,10 +72,8 @@ class DebugSession:
         self.reverse: Optional[ReverseExecution] = None
         # What finds functions and lines by name; None where nothing does.
         self.locations: Optional[Locations] = None
-        # What of the program is traced.
-        self.filters = FilterSet()
-        # What the trace unit does when events happen.
-        self.events = EventSet()
+        # What of the program is traced, and what the trace unit does when events happen.
+        self.filters, self.events = FilterSet(), EventSet()
         # The request of the last ``etm start``.
         self.request = TraceRequest()
         # The debugger's connection to a snapshot that is replayed, as it describes it; None without one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.session import DebugSession
 
 

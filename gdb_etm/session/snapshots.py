@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import List, NamedTuple, Optional, Sequence
+from itertools import takewhile
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import with_images
+from gdb_etm.capture import RecordedPiece, with_images
 from gdb_etm.errors import CommandError
 from gdb_etm.session.anchor import ram_in_use
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.halt_states import with_anchored
 from gdb_etm.session.programs import differences_of, named_files, with_programs
 from gdb_etm.session.session import DebugSession
+from gdb_etm.snapshot.pieces import MAX_PIECES
 
 
 class LoadedSnapshot(NamedTuple):
@@ -24,13 +26,22 @@ class LoadedSnapshot(NamedTuple):
     notes: List[str]
 
 
-def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool) -> List[str]:
+class SavedHistory(NamedTuple):
+    """What was written of a history."""
+
+    # The number of the first capture that is in it.
+    first: int
+    # The paths of the files.
+    paths: List[str]
+
+
+def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool, with_older: bool) -> SavedHistory:
     """Write a capture as a snapshot folder.
 
     The program and the states of the core go with it.
 
+    :param with_older: Whether those before it go with it that are one history with it.
     :param replace: Whether a snapshot that is there gives way, once this one is written.
-    :returns: The paths of the files.
     :raises CommandError: The folder holds something else.
     :raises SnapshotError: It cannot be written.
     """
@@ -38,14 +49,49 @@ def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool)
 
     if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
         raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
+    records = _consecutive(session, record) if with_older else [record]
     capture = with_images(record.capture, session.images_for(record))
     end = record.anchored.end
     if record.is_live:
         if end is not None:
             with session.meter.task("reading the RAM that the program uses"):
                 end.keep(ram_in_use(session.images(), end.registers))
-        capture = with_anchored(capture, record.anchored)
-    return list(write_snapshot(capture, path, replace=replace))
+        capture = with_anchored(capture, record.anchored._replace(begin=records[0].anchored.begin))
+    if len(records) > 1:
+        buffer = b"".join(one.capture.buffer for one in records)
+        capture = capture._replace(buffer=buffer, end=records[0].capture.end, pieces=tuple(map(_piece, records)))
+    return SavedHistory(records[0].number, list(write_snapshot(capture, path, replace=replace)))
+
+
+def _consecutive(session: DebugSession, record: CaptureRecord) -> List[CaptureRecord]:
+    # As many before this one as there are of the same program that the trace unit traced in the same way.
+    joined = session.joined.records if session.joined is not None else []
+    if record not in joined:
+        return [record]
+    before = joined[: joined.index(record)][::-1]
+    alike = list(takewhile(lambda one: _traced(one) == _traced(record), before[: MAX_PIECES - 1]))
+    return [*alike[::-1], record]
+
+
+def _traced(record: CaptureRecord) -> List[Tuple[object, ...]]:
+    capture = record.capture
+    return [(capture.format, one.name, one.registers, one.marks, one.images) for one in capture.sources]
+
+
+def _piece(record: CaptureRecord) -> RecordedPiece:
+    anchored, capture = record.anchored, record.capture
+    return RecordedPiece(
+        len(capture.buffer),
+        capture.end,
+        anchored.begin.registers if anchored.begin is not None else {},
+        anchored.end.registers if anchored.end is not None else {},
+        anchored.is_whole,
+        anchored.is_untouched,
+        capture.ran,
+        record.origin,
+        record.unseen,
+        record.follows_untouched,
+    )
 
 
 def load(session: DebugSession, path: str, elf: Sequence[str], buffer: Optional[str] = None) -> LoadedSnapshot:

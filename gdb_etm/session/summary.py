@@ -6,8 +6,9 @@ from typing import Callable, Iterator
 
 from gdb_etm.capture import BufferFormat
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.views.captures import counts_text, size_text
 
 # Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.

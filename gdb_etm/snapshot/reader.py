@@ -3,7 +3,7 @@
 A snapshot is a folder of ini files and binary dumps, as Arm Development Studio writes it and
 OpenCSD's ``trc_pkt_lister`` reads it::
 
-    snapshot.ini   [device_list] device0=cpu_0.ini ...   [trace] metadata=trace.ini
+    snapshot.ini   [device_list] device0=cpu_0.ini ...   [trace] metadata=trace.ini   [pieces] metadata=pieces.ini
     cpu_0.ini      [device] name= class=core type=Cortex-M33   [regs] PC(size:32)=...   [dump] file= address= ...
     etm_0.ini      [device] name= class=trace_source type=ETM4   [regs] TRCCONFIGR(0x004)=...
     trace.ini      [trace_buffers] buffers=buffer0   [buffer0] name= file= format=
@@ -15,15 +15,19 @@ from __future__ import annotations
 from typing import Dict, List, Optional
 
 from gdb_etm.capture import RawCapture
+from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.devices import Device, read_device
 from gdb_etm.snapshot.folder import ROOT_FILE, Folder
 from gdb_etm.snapshot.ini import IniFile
+from gdb_etm.snapshot.pieces import read_pieces
 from gdb_etm.snapshot.trace import read_buffers, read_sources
 
 # Section of ``snapshot.ini`` with how many bytes each file holds: what was cut since then is not read.
 #
 # Others pass over it, too.
 SIZES = "sizes"
+# Section of ``snapshot.ini`` that names the file with the buffer's parts, see ``pieces.py``.
+PIECES = "pieces"
 
 _MAX_DEVICES = 1 << 10
 
@@ -48,7 +52,22 @@ def read_folder(folder: Folder, buffer: Optional[str] = None) -> List[RawCapture
     trace = folder.ini(metadata.value, metadata)
     sources, unknown = read_sources(trace, devices)
     notes = tuple(note for device in devices.values() for note in device.notes) + unknown
-    return [capture._replace(notes=notes + capture.notes) for capture in read_buffers(folder, trace, sources, buffer)]
+    captures = read_buffers(folder, trace, sources, buffer)
+    captures[0] = _with_pieces(folder, snapshot, captures[0])
+    return [capture._replace(notes=notes + capture.notes) for capture in captures]
+
+
+def _with_pieces(folder: Folder, snapshot: IniFile, capture: RawCapture) -> RawCapture:
+    section = snapshot.get(PIECES)
+    if section is None:
+        return capture
+    try:
+        metadata = section.require("metadata")
+        pieces = read_pieces(folder.ini(metadata.value, metadata), len(capture.buffer))
+    except SnapshotError as error:
+        note = "%s; the buffer is decoded as if it was read at one halt" % error
+        return capture._replace(notes=capture.notes + (note,))
+    return capture._replace(pieces=pieces)
 
 
 def _read_devices(folder: Folder, snapshot: IniFile) -> Dict[str, Device]:

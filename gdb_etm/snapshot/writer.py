@@ -14,7 +14,8 @@ from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 from gdb_etm.snapshot.devices import BEGIN, BEGIN_DUMP, EVENTS, STATE_KEY
 from gdb_etm.snapshot.folder import ROOT_FILE
 from gdb_etm.snapshot.folder_writer import put_files
-from gdb_etm.snapshot.reader import SIZES
+from gdb_etm.snapshot.pieces import pieces_lines
+from gdb_etm.snapshot.reader import PIECES, SIZES
 from gdb_etm.snapshot.trace import CHANGED_KEY, NOTHING, OMITTED_KEY
 
 _BUFFER = "ETB_0"
@@ -68,8 +69,11 @@ def _files(
         devices["source_%d%s.ini" % (index, mark)] = _source_ini(source)
     files.update(devices)
     files[trace] = _text(_trace_lines(capture, buffer))
+    pieces = "pieces%s.ini" % mark if capture.pieces else ""
+    if pieces:
+        files[pieces] = _text(pieces_lines(capture.pieces))
     sizes = {name: len(data) for name, data in files.items()}
-    files[ROOT_FILE] = _text(_snapshot_lines(devices, trace, sizes))
+    files[ROOT_FILE] = _text(_snapshot_lines(devices, trace, pieces, sizes))
     return files
 
 
@@ -180,11 +184,12 @@ def _register_key(source: TraceSource, name: str) -> str:
     return "%s(0x%03X)" % (name, page.by_name[name].offset // 4)
 
 
-def _snapshot_lines(devices: Iterable[str], trace: str, sizes: Mapping[str, int]) -> List[str]:
+def _snapshot_lines(devices: Iterable[str], trace: str, pieces: str, sizes: Mapping[str, int]) -> List[str]:
     # What is needed most stands last: of a file that is cut nothing is read.
     lines = ["[snapshot]", "version=1.0", "", "[%s]" % SIZES]
     lines += ["%s=%d" % size for size in sizes.items()] + ["", "[device_list]"]
     lines += ["device%d=%s" % (index, name) for index, name in enumerate(devices)]
+    lines += ["", "[%s]" % PIECES, "metadata=%s" % pieces] if pieces else []
     return lines + ["", "[trace]", "metadata=%s" % trace]
 
 

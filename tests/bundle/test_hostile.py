@@ -128,7 +128,7 @@ def test_no_file(tmp_path: Path) -> None:
             read_bundle(str(path))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_damaged_record_ends_in_words(data: st.DataObject) -> None:
     """Lines are cut, doubled or changed."""

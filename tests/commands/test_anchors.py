@@ -12,7 +12,8 @@ from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.anchor import Anchor, ram_in_use
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import Anchored, Anchors, anchored_of, with_anchored
 from gdb_etm.session.joined import DEFAULT_LIMIT, JoinedCaptures, history_limit
 from gdb_etm.session.progress import Meter

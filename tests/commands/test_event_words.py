@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.errors import CommandError
@@ -101,13 +101,11 @@ def _parts(event: Event, kind: type) -> Sequence[Event]:
     return [event]
 
 
-@settings(deadline=None)
 @given(_events)
 def test_what_is_printed_is_read_as_the_same(event: Event) -> None:
     assert flat(event_of(str(event), PLACES, {})) == flat(event)
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.sampled_from((Trigger(), StartTracing(), StopTracing(), Trace(), Timestamp(), FirstState(), Mark())),

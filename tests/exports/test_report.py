@@ -28,7 +28,8 @@ from gdb_etm.history.store import TracedInstruction
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.program_sources import ProgramSources
 from gdb_etm.session.analysed import INSTRUCTIONS, count_all, profile_of
-from gdb_etm.session.captures import CaptureRecord, Decoded
+from gdb_etm.session.captures import CaptureRecord
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.exports.browser import Browser, columns_of, document_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import List, Tuple
@@ -14,6 +15,7 @@ from tests.access.processes import write_forever
 from tests.firmware.build import elf, symbol
 from tests.firmware.cortex_m4.build import elf as elf_m4
 from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
+from tests.lister import ListedRange, list_execution
 from tests.terminal import Terminal
 
 _LINE = re.compile(r"^(\d+) +0x([0-9a-f]{8}) ", re.MULTILINE)
@@ -316,3 +318,34 @@ def test_an_exception_taken_as_the_core_runs_on_is_counted(board: str, tmp_path:
     assert found is not None and int(found[1]) == len(taken), output
     # The one gap is the beginning.
     assert "entry was not seen" not in output and re.search(r"seen in [\d,]+ instructions, 1 gap:", output), output
+
+
+# How GDB tells of a move on a target, and without one.
+_LIVE = re.compile(
+    r"^(#0 .*|\nProgram stopped\.|0x\w+ in .*|The program has no registers now\.|\d+\t.*)\n", re.MULTILINE
+)
+_LOOKS = ("etm history 1,300", "etm profile", "etm backtrace", "etm goto 500", "etm info registers")
+
+
+def test_a_recording_is_saved_and_loaded(tmp_path: Path) -> None:
+    # What was recorded, and what comes back of it in GDB.
+    path, folder = elf("ticks"), tmp_path / "saved"
+    looks = [*_LOOKS, "etm history -10", "echo looked\\n"]
+    output = run_gdb(
+        [
+            "file " + path,
+            "etm connect board:m33 --elf %s --etb-size 1K" % path,
+            *("etm start", "tbreak run", "continue", "etm record --instructions 9000", "echo begun\\n", *looks),
+            *("etm save %s" % folder, "etm disconnect", "etm load %s" % folder, "echo begun\\n", *looks),
+        ]
+    )
+    before, after = (_LIVE.sub("", part.partition("looked")[0]) for part in output.split("begun\n")[1:])
+    assert before == after and len(before.splitlines()) > 330, output
+    assert re.search(r"^captures 1 to \d+ saved in ", output, re.MULTILINE) and "etm history: " not in output
+    # A shell sees the same halts; OpenCSD takes the pieces for one buffer, and the same instructions.
+    shell = [str(ROOT / ".venv/bin/python"), "-m", "gdb_etm", "history", str(folder), "--elf", path]
+    listed = subprocess.run(shell, stdout=subprocess.PIPE, check=True, text=True, cwd=str(ROOT)).stdout
+    lines = [line for line in listed.splitlines() if line.startswith("[halt in")]
+    assert len(lines) == int(output.split("captures 1 to ")[1].split()[0])
+    ranges = [one for one in list_execution(str(folder)) if isinstance(one, ListedRange)]
+    assert sum(one.instructions for one in ranges) == len(_LINE.findall(listed))

@@ -149,7 +149,7 @@ ITEMS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(ITEMS, st.lists(st.integers(1, 4), min_size=150, max_size=150), st.booleans())
 def test_from_anywhere_it_is_the_same(items: List[Union[int, Event]], sizes: List[int], chained: bool) -> None:
     whole = told(history(*items))

@@ -241,7 +241,7 @@ PIECES = st.sampled_from([bytes.fromhex(one) for one in (A_SYNC, DATA_BEGIN, TUR
 BYTES = st.lists(st.one_of(PIECES, st.binary(max_size=6)), max_size=12).map(b"".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(BYTES, BYTES, st.sampled_from([0, 4]))
 def test_any_bytes_in_both_streams(instructions: bytes, data: bytes, speculation: int) -> None:
     """Nothing raises; each transfer and each gap has its place."""

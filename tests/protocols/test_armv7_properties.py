@@ -55,13 +55,13 @@ def cases(draw: st.DrawFn) -> Tuple[Config, bytes]:
 
 
 @given(cases(), cut_places)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_stream_in_any_split(case: Tuple[Config, bytes], cuts: List[int]) -> None:
     check_stream(*case, cuts)
 
 
 @given(configs, st.lists(seeds, min_size=1, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_was_learned_changes_nothing(config: Config, numbers: List[int]) -> None:
     unit = Unit(config, MEMORY)
     for seed in numbers + numbers[:1]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from gdb_etm.beside.replays import make_replay
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.elf import open_elf
-from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.recovery_inputs import frames_and_objects, rules_of

@@ -260,7 +260,7 @@ NOISE = some.lists(
 def test_noise_harms_nothing(server: int) -> None:
     with proxy_before(server) as before:
 
-        @settings(max_examples=15, deadline=None)
+        @settings(max_examples=15)
         @given(NOISE)
         def disturb(pieces: List[bytes]) -> None:
             with before.connect() as connection:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Dict, Tuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
@@ -76,7 +76,6 @@ def _nameless(images: Tuple[MemoryImage, ...]) -> Tuple[MemoryImage, ...]:
     return tuple(image._replace(name="") for image in images)
 
 
-@settings(deadline=None)
 @given(captures())
 def test_round_trip(capture: RawCapture) -> None:
     with tempfile.TemporaryDirectory() as folder:

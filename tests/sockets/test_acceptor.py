@@ -74,7 +74,7 @@ def test_a_gdb_is_let_in_with_all_it_said(listener: Listener) -> None:
             assert connection.recv(100) == RSP.encode()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     words=some.one_of(
         some.binary(min_size=1, max_size=40), some.text("+-$\x03G", min_size=1, max_size=5).map(str.encode)

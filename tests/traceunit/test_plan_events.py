@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence, Set, Tuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
@@ -128,7 +128,6 @@ def selected(field: int, registers: Dict[str, int], order: Dict[Tuple[int, int],
     return result is not (len(controls) == 2 and bool(controls[0]["PAIRINV"]))
 
 
-@settings(deadline=None)
 @given(_expressions)
 def test_selectors_say_what_the_expression_says(event: Event) -> None:
     """AT-18, L6370-L6381: no reserved codes; others mean the expression."""
@@ -155,7 +154,6 @@ def test_selectors_say_what_the_expression_says(event: Event) -> None:
             assert selected(field, got, order, active) is holds(event, active)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

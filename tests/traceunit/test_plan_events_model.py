@@ -189,7 +189,7 @@ def _shots(event: Event) -> List[Committed]:
     return [event] if isinstance(event, Committed) else []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(_events, _actions), min_size=1, max_size=6),
     _counters,

@@ -165,7 +165,7 @@ def test_resuming_after_the_unit_forgot(board: Board) -> None:
     session.close()
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(options=OPTIONS)
 def test_any_options(board: Board, options: TraceOptions) -> None:
     """What can be planned reads back; the rest names a field."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Dict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.coresight.components import Component, ComponentKind
@@ -78,7 +78,6 @@ def test_start_and_stop(has: Armv7Capabilities) -> None:
     assert sources.keys() >= {"ETMCR", "ETMCCER"} and sources["ETMCR"] & ~0xC70 == plan.value("ETMCR") & ~0xC70
 
 
-@settings(deadline=None)
 @given(OPTIONS, st.sampled_from(ALL))
 def test_any_plan_reads_back(options: TraceOptions, has: Armv7Capabilities) -> None:
     """Each plan is taken and restored; twice, with another in between."""

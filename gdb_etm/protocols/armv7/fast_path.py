@@ -22,7 +22,7 @@ from gdb_etm.protocols.armv7.transition_cache import (
     TransitionCache,
     TransitionCaches,
 )
-from gdb_etm.protocols.elements import DEBUG_HALT, Event, Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, Header, K, PacketStream, feed_pieces, kind_in_header
@@ -244,6 +244,8 @@ class FollowedStream(PacketStream[K]):
 
 def _is_halt(event: Event) -> bool:
     # What is between runs is found without going through them.
+    if isinstance(event, Gap):
+        return event.detail == DEBUG_STATE
     return isinstance(event, Exception_) and event.name == DEBUG_HALT
 
 

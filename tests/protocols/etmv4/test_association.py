@@ -240,7 +240,7 @@ def test_what_is_missing_is_told() -> None:
 WORDS = st.sampled_from(["0", "1", "2", "3", "4", "5", "N0", "N1", "U", "@5", "@9", "@0"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(WORDS | st.sampled_from(["L", "C1", "C2"]), max_size=40),
     st.lists(WORDS | st.sampled_from(["O", "D", "S", "=1", "9"]), max_size=40),

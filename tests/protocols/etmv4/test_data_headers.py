@@ -142,7 +142,7 @@ STREAMS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.binary(max_size=100), STREAMS))
 def test_any_bytes_are_packets_or_gaps(data: bytes) -> None:
     packets = list(list_data_packets(UNIT, data, same))
@@ -150,7 +150,7 @@ def test_any_bytes_are_packets_or_gaps(data: bytes) -> None:
     decode_data(UNIT, data, same)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(STREAMS, st.lists(st.integers(0, 150), max_size=8))
 def test_any_split_gives_the_same(data: bytes, cuts: List[int]) -> None:
     whole = decode_data(UNIT, data, same)

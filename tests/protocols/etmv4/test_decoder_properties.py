@@ -75,7 +75,7 @@ def single_bytes(data: bytes) -> List[bytes]:
 
 
 @given(configs, any_streams)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_bytes_make_it_fail(config: Etmv4Config, data: bytes) -> None:
     found = decode(config, MEMORY, data)
     for offset, element in found:
@@ -87,7 +87,7 @@ def test_no_bytes_make_it_fail(config: Etmv4Config, data: bytes) -> None:
 
 
 @given(configs, any_streams)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_offsets_never_go_back(config: Etmv4Config, data: bytes) -> None:
     # But for cycle counts of a unit that speculates: they stand at the last commit.
     found = decode(config, MEMORY, data)
@@ -96,21 +96,21 @@ def test_offsets_never_go_back(config: Etmv4Config, data: bytes) -> None:
 
 
 @given(configs, any_streams, cut_places)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_split_gives_the_same(config: Etmv4Config, data: bytes, cuts: List[int]) -> None:
     whole = decode(config, MEMORY, data)
     assert decode_pieces(Decoder(config, MEMORY), pieces(data, cuts)) == whole
 
 
 @given(configs, packet_streams)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_byte_by_byte_gives_the_same(config: Etmv4Config, data: bytes) -> None:
     # No stretch of more than a byte can then be remembered, so what is remembered is left out of the comparison.
     assert decode_pieces(Decoder(config, MEMORY), single_bytes(data)) == decode(config, MEMORY, data)
 
 
 @given(configs, st.lists(packet_streams, min_size=1, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_was_learned_changes_nothing(config: Etmv4Config, streams: List[bytes]) -> None:
     decoder = Decoder(config, MEMORY)
     for data in streams + streams[:1]:

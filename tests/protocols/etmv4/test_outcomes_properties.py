@@ -244,7 +244,7 @@ class Packets:
 
 
 @pytest.mark.parametrize("flags", [False, True], ids=["pass-fail", "flags"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 1 << 32), keys=st.sampled_from((1, 2, 3, 8, 40)), selection=st.sampled_from((1, 2, 3, 7)))
 def test_what_is_decoded_is_what_passed(flags: bool, seed: int, keys: int, selection: int) -> None:
     dice = random.Random(seed)

@@ -52,7 +52,7 @@ def check(data: bytes, ends: BufferEnds) -> None:
 
 
 @given(st.lists(_WORDS, max_size=40), st.binary(max_size=7), _ENDS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_words(words: list, rest: bytes, ends: BufferEnds) -> None:
     check(pack("<%dI" % len(words), *words) + rest, ends)
 
