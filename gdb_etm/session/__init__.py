@@ -12,8 +12,8 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
   trace; ``mtb_buffer.py`` finds the RAM for it, where the program lends that; ``planning.py`` makes the trace unit's
   options of all that, and starts.
-- ``captures.py``: captures at hand, decoded when somebody looks (``decoding.py``); ``decoded.py``: a core's history with
-  what is derived from it; ``core_history.py`` and ``joined.py``: captures that follow each other, as one history;
+- ``captures.py``: captures at hand, decoded when somebody looks (``decoding.py``); ``decoded.py``: a core's history
+  with what is derived from it; ``core_history.py`` and ``joined.py``: captures that follow each other, as one history;
   ``summary.py``: one in a line; ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``snapshots.py``: captures saved in folders and loaded from them; ``dumps.py``: trace that a crash left in memory, of
   which ``left_buffers.py`` finds what nobody says; ``saved.py`` reads both without a session; ``anonymised.py``: what
