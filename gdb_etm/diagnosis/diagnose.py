@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.astray import astray
 from gdb_etm.diagnosis.decisions import Decisions
 from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.masters import Masters
+from gdb_etm.diagnosis.patterns.pure_virtual import pure_virtual
 from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
@@ -70,9 +72,19 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     site = find_site(scene, registers)
     if site is None:
         return None
+    for bad in astray(scene, site.number) if site.event is not None and site.failure is None else ():
+        # What ran since is no part of the program's logic.
+        found = _explained(scene, site._replace(bad=(bad,)), {}, None)
+        if found.verdict is not None and found.verdict.kind is not SuspicionKind.ORIGIN:
+            return found
+    at_fault = pure_virtual(scene, site, registers.get("pc", 0)) or uncaught(site)
     if site.failure is not None:
         # They tell of what happened afterwards, if of anything.
         registers = {}
+    return _explained(scene, site, registers, at_fault)
+
+
+def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_fault: Optional[Suspicion]) -> Diagnosis:
     roots = [place for bad in site.bad for place in bad.places]
     slice_ = Slice(scene, roots)
     pointers = PointerRoots(scene)
@@ -81,8 +93,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     bounds = Bounds(scene, pointers, stacks)
     looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, Masters(scene).look, races.look)
     ends: List[End] = []
-    at_fault = stacks.at_limit(site) if is_reported(registers, "STKOF") else uncaught(site)
-    at_fault = at_fault or stacks.at_fault(site)
+    at_fault = at_fault or (stacks.at_limit(site) if is_reported(registers, "STKOF") else stacks.at_fault(site))
     if at_fault is None:
         outside = bounds.at_fault(site)
         found = None if outside is None else wrapped(scene, slice_, outside) or outside
@@ -118,7 +129,7 @@ def _ended(
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
     # The way on which the value stays the same says most.
     own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
-    own = _of_table(slice_, own[0], ends) + own if own else own
+    own = _of_table(scene, slice_, own[0], ends) + own if own else own
     own = _going_on(scene, slice_, own) or own
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
@@ -136,9 +147,14 @@ def _end(scene: Scene, node: Node) -> str:
     is_device = node.maker.kind is MakerKind.DEVICE and isinstance(place, MemoryPlace)
     if is_device and isinstance(place, MemoryPlace) and scene.is_ram(place.address):
         return "was written by a device, another core or a debugger: not by what the trace shows"
-    if is_device and isinstance(place, MemoryPlace) and not scene.is_device(place.address):
-        return "is that with which the program begins"
-    return _ENDS[node.maker.kind]
+    return "is that with which the program begins" if _is_of_program(scene, node) else _ENDS[node.maker.kind]
+
+
+def _is_of_program(scene: Scene, node: Node) -> bool:
+    # Memory that nobody writes, which need not be in the ELF file.
+    is_device = node.maker.kind is MakerKind.DEVICE and isinstance(node.place, MemoryPlace)
+    address = node.place.address if isinstance(node.place, MemoryPlace) else 0
+    return is_device and not scene.is_ram(address) and not scene.is_device(address)
 
 
 def floats_off(scene: Scene, site: FaultSite, registers: Mapping[str, int]) -> Optional[Suspicion]:
@@ -196,10 +212,11 @@ def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:
     return suspicion._replace(number=number, text="calls %s, which %s" % (name, suspicion.text))
 
 
-def _of_table(slice_: Slice, end: End, ends: Sequence[End]) -> List[End]:
+def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> List[End]:
     # What stands in the program is as it was built: which of it was read is the question.
     loaded = slice_.nodes[end.node.parent] if end.node.parent is not None else None
-    if end.node.maker.kind is not MakerKind.CONSTANT or not isinstance(end.node.place, MemoryPlace) or loaded is None:
+    is_fixed = end.node.maker.kind is MakerKind.CONSTANT or _is_of_program(scene, end.node)
+    if not is_fixed or not isinstance(end.node.place, MemoryPlace) or loaded is None:
         return []
     addresses = {node.at for node in slice_.nodes if node.parent == loaded.at and node.is_address}
     found: List[End] = []
@@ -271,7 +288,10 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     # Along an address the value is another one.
     path = [node for node in path if node.is_address] or path
     wanted = scene.value(path[0].place).value
-    same = [node for node in path if scene.value(node.place).value == wanted] if wanted is not None else path
+    values = [scene.value(node.place).value for node in path]
+    # Behind another value it is the same by chance.
+    until = next((at for at, value in enumerate(values) if value not in (None, wanted)), len(path))
+    same = [node for node, value in zip(path[:until], values) if value == wanted] if wanted is not None else path
     what = "the value"
     if wanted is not None and 0 < wanted < _NEAR_NULL and same:
         # A member's, or an element's, distance was added to NULL.

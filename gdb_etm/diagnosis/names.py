@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.diagnosis.library import is_library, is_library_file
+from gdb_etm.diagnosis.library import is_destructor, is_library, is_library_file
 from gdb_etm.history.frames import Function
 from gdb_etm.program.containers import Container
 from gdb_etm.program.datatypes import ARRAY, STRUCT
@@ -133,6 +133,11 @@ class DebugNames:
             if not is_library(outer.name, outer.file) and inner.call_line:
                 return InlinedCall(inner.name, inner.call_file, inner.call_line, outer.start)
         return None
+
+    def destructor(self, address: int) -> str:
+        """Name the innermost destructor at an instruction, inlined ones too; empty where there is none."""
+        names = [scope.name for scope in self._frames.functions(address)]
+        return next((name for name in names if is_destructor(name)), "")
 
     def parameters(self, address: int) -> Optional[int]:
         """Count the registers that a function's arguments are in; None where unknown.

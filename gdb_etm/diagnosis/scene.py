@@ -196,7 +196,7 @@ class Scene:
         if value.value is None or value.tier > Tier.ASSUMED or _is_common(value.value, place.size):
             return None
         stores = [one for one in self.index.hidden(value.value) if one.number < place.number]
-        return stores[0]._replace(tier=max(stores[0].tier, Tier.ASSUMED)) if len(stores) == 1 else None
+        return stores[0]._replace(tier=max(stores[0].tier, Tier.ASSUMED), accessed=place) if len(stores) == 1 else None
 
     def newest_store(self, place: MemoryPlace) -> Optional[Maker]:
         """Give the newest store to memory of those with known addresses.

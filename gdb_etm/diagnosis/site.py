@@ -350,6 +350,8 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     if called_at is None and last is not None and _FAILURE.search(scene.names.beginning(pc)):
         indirect = last.target is not None and last.target >= 0
         bad = _target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
+        # It went to a function.
+        bad = tuple([one._replace(why="") for one in bad])
         return FaultSite(None, number, last.address, False, None, bad)
     if found is None or called_at is None:
         return None

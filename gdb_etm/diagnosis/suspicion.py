@@ -39,6 +39,8 @@ class SuspicionKind(Enum):
     VECTOR = "a bad vector"
     # An exception of C++ ends the program.
     UNCAUGHT = "an exception that nothing catches"
+    # A virtual function of an object that is being destroyed.
+    PURE_VIRTUAL = "a pure virtual function"
     # Code that a compiler puts where the language says nothing of what happens.
     TRAP = "a trap of the compiler"
     # Nothing is wrong in itself: the value was first there.

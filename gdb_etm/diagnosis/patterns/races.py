@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Optional, Set
+from typing import Dict, Optional, Sequence, Set
 
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
@@ -40,12 +40,19 @@ class Races:
 
         :param number: Where the program went wrong; objects that it used just before count, too.
         """
+        near = range(max(number - _BEFORE, 1), number + 1)
+        # What a handler used in between matters least.
+        context = self._scene.context(number)
+        own = [one for one in near if self._scene.context(one) == context]
         addresses = [_address(node) for node in slice_.nodes]
-        for one in range(max(number - _BEFORE, 1), number + 1):
-            addresses += [access.address or 0 for access in self._scene.accesses(one)]
-        objects = {area.start: area for address in addresses for area in self._scene.names.containers(address)[:1]}
-        if not objects:
-            return None
+        return self._newest(addresses, own) or self._newest(addresses, near)
+
+    def _newest(self, addresses: Sequence[int], near: Sequence[int]) -> Optional[Suspicion]:
+        # Of the objects at addresses, and of those that instructions have used.
+        used = [access.address or 0 for one in near for access in self._scene.accesses(one)]
+        objects = {
+            area.start: area for address in (*addresses, *used) for area in self._scene.names.containers(address)[:1]
+        }
         stores = {
             touch
             for area in objects.values()
