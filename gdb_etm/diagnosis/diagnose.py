@@ -8,8 +8,10 @@ from gdb_etm.diagnosis.astray import astray
 from gdb_etm.diagnosis.decisions import Decisions
 from gdb_etm.diagnosis.patterns.alignment import Alignment
 from gdb_etm.diagnosis.patterns.bounds import Bounds
+from gdb_etm.diagnosis.patterns.elements import Elements
 from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.masters import Masters
+from gdb_etm.diagnosis.patterns.narrowing import narrowed
 from gdb_etm.diagnosis.patterns.pure_virtual import pure_virtual
 from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.stacks import Stacks
@@ -40,6 +42,8 @@ _A32_TRAPS = (b"\xf0\x00\xf0\xe7", b"\xfe\xde\xff\xe7")
 _NEAR_NULL = 0x1000
 # Where what came before is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
+# Verdicts on a store that went where it should not.
+_OVERWRITES = (SuspicionKind.SAVED_REGISTER, SuspicionKind.OVERRUN)
 
 
 class End(NamedTuple):
@@ -72,16 +76,25 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     site = find_site(scene, registers)
     if site is None:
         return None
-    for bad in astray(scene, site.number) if site.event is not None and site.failure is None else ():
-        # What ran since is no part of the program's logic.
-        found = _explained(scene, site._replace(bad=(bad,)), {}, None)
-        if found.verdict is not None and found.verdict.kind is not SuspicionKind.ORIGIN:
-            return found
     at_fault = pure_virtual(scene, site, registers.get("pc", 0)) or uncaught(site)
     if site.failure is not None:
         # They tell of what happened afterwards, if of anything.
         registers = {}
-    return _explained(scene, site, registers, at_fault)
+    found = _explained(scene, site, registers, at_fault)
+    return found if _accuses(found) or site.failure is not None or site.event is None else _astray(scene, found)
+
+
+def _accuses(found: Diagnosis) -> bool:
+    return found.verdict is not None and found.verdict.kind is not SuspicionKind.ORIGIN
+
+
+def _astray(scene: Scene, found: Diagnosis) -> Diagnosis:
+    # What runs behind a return that went astray tells nothing: who overwrote its address does.
+    for bad in astray(scene, found.site.number):
+        other = _explained(scene, found.site._replace(bad=(bad,)), {}, None)
+        if other.verdict is not None and other.verdict.kind in _OVERWRITES:
+            return other
+    return found
 
 
 def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_fault: Optional[Suspicion]) -> Diagnosis:
@@ -91,7 +104,8 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
     torn, alignment, races = Torn(scene), Alignment(scene, site), Races(scene)
     bounds = Bounds(scene, pointers, stacks)
-    looks = (stacks.look, heap.look, bounds.look, Unset(scene).look, Masters(scene).look, races.look)
+    unset, masters, elements = Unset(scene), Masters(scene), Elements(scene)
+    looks = (stacks.look, heap.look, bounds.look, elements.look, unset.look, masters.look, races.look)
     ends: List[End] = []
     at_fault = at_fault or (stacks.at_limit(site) if is_reported(registers, "STKOF") else stacks.at_fault(site))
     if at_fault is None:
@@ -114,7 +128,7 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
         if node.maker.kind in _ENDS:
             ends.append(End(node, _end(scene, node)))
     verdict = heap.corrupted(site.number) or races.around(slice_, site.number)
-    return _ended(scene, slice_, site, registers, verdict, ends)
+    return _ended(scene, slice_, site, registers, verdict, ends, races)
 
 
 def _ended(
@@ -124,6 +138,7 @@ def _ended(
     registers: Mapping[str, int],
     verdict: Optional[Suspicion],
     ends: Sequence[End],
+    races: Races,
 ) -> Diagnosis:
     # Where no step is known to be wrong: where the value was first.
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
@@ -131,6 +146,9 @@ def _ended(
     own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
     own = _of_table(scene, slice_, own[0], ends) + own if own else own
     own = _going_on(scene, slice_, own) or own
+    odd = _odd(scene, slice_, races) if verdict is None and own else None
+    if odd is not None:
+        return Diagnosis(site, tuple(slice_.path(odd[0])), _blamed(scene, odd[1]), tuple(ends), slice_)
     if verdict is None and own:
         verdict = _origin(scene, slice_, own[0])
     verdict = verdict or trapped(scene, site, registers)
@@ -140,6 +158,16 @@ def _ended(
     if is_origin and own[0].node.maker.kind not in _NOT_KNOWN:
         chain += _deciding(scene, slice_, site, own[0].node)
     return Diagnosis(site, tuple(chain), verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
+
+
+def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Suspicion]]:
+    # A step that is not wrong in itself, but odd.
+    for node in slice_.nodes:
+        plain = node.branch is None and not node.is_address
+        found = (races.unprotected(node) or narrowed(scene, node)) if plain else None
+        if found is not None:
+            return node, found
+    return None
 
 
 def _end(scene: Scene, node: Node) -> str:
@@ -292,6 +320,10 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     # Behind another value it is the same by chance.
     until = next((at for at, value in enumerate(values) if value not in (None, wanted)), len(path))
     same = [node for node, value in zip(path[:until], values) if value == wanted] if wanted is not None else path
+    if wanted is None and path[0].is_address:
+        # An index that is not known was made where it was computed.
+        made = next((at for at, node in enumerate(path) if node.maker.kind is MakerKind.COMPUTED), len(path) - 1)
+        same = path[: made + 1]
     what = "the value"
     if wanted is not None and 0 < wanted < _NEAR_NULL and same:
         # A member's, or an element's, distance was added to NULL.

@@ -7,9 +7,11 @@ from typing import Dict, Optional, Sequence, Set
 
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
-from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.history.frames import exception_of
+from gdb_etm.recovery.lift.operations import BASEPRI, FAULTMASK, PRIMASK
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace
 from gdb_etm.recovery.values import Tier
 
@@ -34,6 +36,41 @@ class Races:
         if node.maker.kind is not MakerKind.STORED or accessed is None:
             return None
         return self._lost(node.maker.number, accessed)
+
+    def unprotected(self, node: Node) -> Optional[Suspicion]:
+        """Look at a thread's store: whether a handler may come between it and its load, and stores there, too."""
+        accessed, number = accessed_at(node.maker), node.maker.number
+        own = self._scene.activation(number)
+        if node.maker.kind is not MakerKind.STORED or accessed is None or own is None or own.frame.is_handling:
+            return None
+        touches = self._scene.index.touching(accessed.address, accessed.size)
+        loads = [one.number for one in touches if not one.store and own.first <= one.number < number]
+        if not loads or self._scene.activation(loads[-1]) is not own or self._masks(own):
+            return None
+        for other in reversed(touches):
+            handler = self._scene.activation(other.number)
+            if not other.store or handler is None or not handler.frame.is_handling:
+                continue
+            interrupted = self._scene.interrupted_frames(handler)[:1]
+            if any(self._is_alike(one, own) and not self._masks(one) for one, _ in interrupted):
+                areas = self._scene.names.containers(accessed.address)
+                name = areas[-1].name if areas else "0x%08x" % accessed.address
+                text = "updates %s where %s may come in between, which changes it, too"
+                exception = exception_of(handler.frame)
+                by = exception.event.name if exception is not None and exception.event is not None else "a handler"
+                return Suspicion(SuspicionKind.ORIGIN, number, text % (name, by), node.maker.tier, other.number)
+        return None
+
+    def _is_alike(self, one: ActivationSpan, own: ActivationSpan) -> bool:
+        # Whether a function was called as another time: what its caller has masked is the same.
+        called = [at.frame.called_at for at in (one, own)]
+        if one is own or one.function is None or one.function != own.function or None in called:
+            return one is own
+        return len({self._scene.index.address(at or 0) for at in called}) == 1
+
+    def _masks(self, one: ActivationSpan) -> bool:
+        # Whether a function says which exceptions may be taken.
+        return any(slot in self._scene.sets(one) for slot in (PRIMASK, BASEPRI, FAULTMASK))
 
     def around(self, slice_: Slice, number: int) -> Optional[Suspicion]:
         """Find the newest lost update of an object of a slice.
