@@ -164,6 +164,8 @@ def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Susp
     # A step that is not wrong in itself, but odd.
     for node in slice_.nodes:
         plain = node.branch is None and not node.is_address
+        # Libraries cut numbers where they mean to.
+        plain = plain and not scene.is_library(scene.function(node.maker.number))
         found = (races.unprotected(node) or narrowed(scene, node)) if plain else None
         if found is not None:
             return node, found

@@ -134,6 +134,14 @@ class DebugNames:
                 return InlinedCall(inner.name, inner.call_file, inner.call_line, outer.start)
         return None
 
+    def is_library_code(self, address: int) -> bool:
+        """Check whether an instruction is of a library's function, inlined or not.
+
+        Its line may be of a header where its function is the program's.
+        """
+        scopes = self._frames.functions(address)
+        return is_library(scopes[0].name, scopes[0].file) if scopes else is_library_file(self.file(address))
+
     def destructor(self, address: int) -> str:
         """Name the innermost destructor at an instruction, inlined ones too; empty where there is none."""
         names = [scope.name for scope in self._frames.functions(address)]

@@ -6,6 +6,7 @@ import os
 from functools import lru_cache, partial
 from typing import Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.library import is_library_file
 from gdb_etm.diagnosis.names import DebugNames
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import ImageError
@@ -15,6 +16,8 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.program.variables import StaticVariables, load_variables
 from gdb_etm.session.debugger import SourceLine
 from gdb_etm.session.decoded import Decoded
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.debugger import Debugger, SourceLine
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
@@ -90,7 +93,7 @@ def words_for(session: DebugSession, decoded: Decoded, scene: Scene) -> Words:
         # A library's code that was inlined is of the line that calls it.
         found, call = debugger.line_at(address & ~1), scene.names.inlined_call(address & ~1)
         if call is None:
-            return found
+            return _own(debugger, scene, address & ~1) or found
         caller = debugger.line_at(call.caller)
         is_there = caller is not None and os.path.basename(caller.path) == os.path.basename(call.file)
         return caller._replace(line=call.line) if caller is not None and is_there else None
@@ -111,6 +114,15 @@ def words_for(session: DebugSession, decoded: Decoded, scene: Scene) -> Words:
 
     context = partial(_context, session, decoded, scene)
     return Words(instruction, at, symbol, line, source, inlined, context)
+
+
+def _own(debugger: Debugger, scene: Scene, address: int) -> Optional[SourceLine]:
+    # Of the program's own code that has a library's line: the line of its own just before, in the same function.
+    line, function = debugger.line_at(address), debugger.function_at(address)
+    if line is None or function is None or not is_library_file(line.path) or scene.names.is_library_code(address):
+        return None
+    before = (debugger.line_at(one) for one in range(address - 2, function.start - 1, -2))
+    return next((one for one in before if one is not None and not is_library_file(one.path)), None)
 
 
 def _line_text(line: Optional[SourceLine]) -> str:

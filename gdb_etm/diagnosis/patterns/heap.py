@@ -103,7 +103,8 @@ class Heap:
         # The newest store that kept a pointer to what was freed then.
         for one in root.trail:
             is_store = one < release.number and any(access.store for access in self._scene.accesses(one))
-            if is_store and self._scene.user(one) == one and not self._is_container(release._replace(number=one)):
+            own = not self._scene.names.is_library_code(self._scene.index.address(one))
+            if is_store and own and self._scene.user(one) == one:
                 text = "keeps a pointer to the block at 0x%08x, which a container frees at #%s and #%s uses"
                 text %= release.address, format(release.number, ","), format(number, ",")
                 return Suspicion(SuspicionKind.FREED, one, text, Tier.ASSUMED, number)

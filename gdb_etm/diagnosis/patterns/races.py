@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Optional, Sequence, Set
 
+from gdb_etm.diagnosis.causes import is_reset
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -57,7 +58,10 @@ class Races:
                 name = areas[-1].name if areas else "0x%08x" % accessed.address
                 text = "updates %s where %s may come in between, which changes it, too"
                 exception = exception_of(handler.frame)
-                by = exception.event.name if exception is not None and exception.event is not None else "a handler"
+                event = exception.event if exception is not None else None
+                if event is None or is_reset(event):
+                    continue
+                by = event.name
                 return Suspicion(SuspicionKind.ORIGIN, number, text % (name, by), node.maker.tier, other.number)
         return None
 
