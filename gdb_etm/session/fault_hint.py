@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Mapping, Optional
 
 from gdb_etm.diagnosis.causes import FAULTS
+from gdb_etm.program.modes import status_name
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES
 from gdb_etm.session.anchor import Anchor
 
@@ -12,12 +13,14 @@ from gdb_etm.session.anchor import Anchor
 FAULT_HINT = "fault-hint"
 
 _IPSR = 0x1FF
+# What an A-profile core handles in the mode that has a status register of that name (DDI 0406C, B1.3.1).
+_ABORTS = {"spsr_abt": "Abort mode (a prefetch or data abort)", "spsr_und": "Undefined mode (an undefined instruction)"}
 
 
 def fault_of(registers: Mapping[str, int]) -> Optional[int]:
     """Give the number of the fault that a halted core handles.
 
-    :param registers: Of the core.  Only M-profile's have an xpsr, which tells it.
+    :param registers: Of a core of M-profile, which alone has an xpsr; that tells it.
     :returns: None outside of all handlers, and in another one.
     """
     number = registers.get("xpsr", 0) & _IPSR
@@ -32,6 +35,9 @@ def hint_lines(halt: Optional[Anchor], settings: Mapping[str, str]) -> Iterator[
     """
     if halt is None or settings.get(FAULT_HINT) == "off":
         return
+    abort = _ABORTS.get(status_name(halt.registers.get("cpsr", 0)) or "")
+    if abort is not None:
+        yield 'etm: %s. "etm fault" says why' % abort
     exception = fault_of(halt.registers)
     if exception is not None or "xpsr" in halt.registers and halt.pc in LOCKUP_ADDRESSES:
         # Importing pages of registers takes a while, and most halts need none.

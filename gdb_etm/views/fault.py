@@ -14,7 +14,7 @@ from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 from gdb_etm.views.steps import place_name, step_text
-from gdb_etm.views.text import align, exception_text
+from gdb_etm.views.text import align_names, exception_text, short_names
 
 if TYPE_CHECKING:
     from gdb_etm.diagnosis.status import FaultStatus  # with pages of registers, which take a while to import
@@ -96,7 +96,7 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
                 words.instruction(site.number),
             ]
         ]
-    lines = align(rows)
+    lines = align_names(rows)
     for bad in site.bad[:2]:
         value = "" if bad.value is None else " 0x%08x" % bad.value
         why = ": %s" % bad.why if bad.why else ""
@@ -141,7 +141,7 @@ def _why(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
         rows.append([*_at(branch, scene, words), "the branch that led there: %s" % words.instruction(branch)])
         deciding = [_step(node, scene, words) for node in chain if node.branch is not None]
         rows += _folded(deciding, _CHAIN, own)[:_DECIDING]
-    return _titled("why", align(rows)) if rows else []
+    return _titled("why", align_names(rows)) if rows else []
 
 
 def _is_silent(node: Node) -> bool:
@@ -188,11 +188,11 @@ def _verdict(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
     function = scene.names.function(address)
     where = "%s%s" % (function or "0x%08x" % address, ", %s" % line if line else "")
     inlined, context = words.inlined(address), words.context(verdict.number)
-    lines = ["%s: %s" % (where, verdict.text)]
+    lines = [short_names("%s: %s" % (where, verdict.text))]
     if source:
         lines.append("    %s" % source)
     if inlined:
-        lines.append("    inlined there: %s" % inlined)
+        lines.append("    inlined there: %s" % short_names(inlined))
     what = "faulted itself" if verdict.address is not None else _number(verdict.number)
     parts = [" ".join([what, context]).rstrip(), _how_sure(verdict)]
     other = words.context(verdict.other) if verdict.other is not None else ""

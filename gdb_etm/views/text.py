@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import Iterable, Iterator, List, Sequence
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+
+# Last arguments of templates in C++ that nobody writes (C++17, 24.3 to 26.6), and std::string as it is without them.
+_DEFAULTS = re.compile(r"std::(allocator|less|hash|equal_to|char_traits|default_delete)<")
+_STRING = re.compile(r"std::(__cxx11::)?basic_string<char *>( (?=>))?")
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
@@ -28,6 +33,43 @@ def about_text(size: int) -> str:
         if size >= 1 << shift:
             return "%.3g %s" % (size / (1 << shift), unit)
     return plural(size, "byte")
+
+
+def short_names(text: str) -> str:
+    """Write names of C++ without what templates of the standard library have by default.
+
+    ``std::vector<int, std::allocator<int> >`` is ``std::vector<int>``, and ``std::__cxx11::basic_string<char, ...>`` is
+    ``std::string``.
+    """
+    at = text.find(", std::")
+    while at >= 0:
+        end = _argument_end(text, at + 2) if _DEFAULTS.match(text, at + 2) and _is_template(text[:at]) else 0
+        if end:
+            # Of two ">" side by side GDB sets a space between.
+            is_last = text[end : end + 2] == " >" and text[at - 1] != ">"
+            text = text[:at] + text[end + is_last :]
+        at = text.find(", std::", at if end else at + 1)
+    return _STRING.sub("std::string", text)
+
+
+def _argument_end(text: str, start: int) -> int:
+    # Where a template's argument ends; 0 where it does not.
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"<": 1, ">": -1}.get(text[at], 0)
+        if depth == 0 and text[at] == ">":
+            return at + 1
+    return 0
+
+
+def _is_template(before: str) -> bool:
+    # Whether what is open at a text's end are a template's arguments, not a function's.
+    depth = 0
+    for one in reversed(before):
+        depth += {")": 1, ">": 1, "(": -1, "<": -1}.get(one, 0)
+        if depth < 0:
+            return one == "<"
+    return False
 
 
 def exception_text(event: Exception_) -> str:
@@ -85,6 +127,11 @@ def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> List[str]:
         for at, cell in enumerate(row[:-1]):
             widths[at] = max(widths[at], len(cell))
     return [gap.join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in kept]
+
+
+def align_names(rows: Iterable[Sequence[str]]) -> List[str]:
+    """Align cells, names of C++ in them written as :func:`short_names` does."""
+    return align([[short_names(cell) for cell in row] for row in rows])
 
 
 def align_right(rows: Iterable[Sequence[str]], gap: str = "  ") -> List[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.views.text import align, plural
+from gdb_etm.views.text import align_names, plural
 
 _INDENT = "  "
 
@@ -56,7 +56,7 @@ def tree_lines(steps: Sequence[TreeStep], most: Optional[int]) -> Tuple[List[str
         if again:
             rows.append(["", "", "", "%s[%s]" % (indent, _again(again))])
         todo += reversed(_below(steps, children.get(at, []), depth))
-    return align(rows), len(folded.shown) - len(chosen)
+    return align_names(rows), len(folded.shown) - len(chosen)
 
 
 def _below(steps: Sequence[TreeStep], children: Sequence[int], depth: int) -> List[Tuple[int, int]]:

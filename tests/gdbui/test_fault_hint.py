@@ -100,6 +100,18 @@ def test_only_the_handlers_of_faults_have_a_line(number: int, says: bool) -> Non
     assert list(hint_lines(Anchor({"cpsr": number}), {})) == list(hint_lines(None, {})) == []
 
 
+@pytest.mark.parametrize(
+    "mode, says",
+    [(0x17, "etm: Abort mode (a prefetch or data abort). "), (0x1B, "etm: Undefined mode (an undefined instruction). ")]
+    + [(mode, "") for mode in (0x10, 0x11, 0x12, 0x13, 0x16, 0x1A, 0x1F)],
+)
+def test_the_modes_for_aborts_have_a_line(mode: int, says: str) -> None:
+    """CPSR.M is bits 4:0 (DDI 0406C, B1.3.1, table B1-1)."""
+    halt = Anchor({"cpsr": 0x600001C0 | mode, "pc": 0x20000010})
+    assert list(hint_lines(halt, {})) == ([says + SAYS_WHY] if says else [])
+    assert list(hint_lines(halt, {"fault-hint": "off"})) == []
+
+
 @pytest.mark.parametrize("number", [2, 3])
 def test_lockup_has_a_line(number: int) -> None:
     registers = {"xpsr": number, "pc": 0xEFFFFFFE, "cfsr": 0x8200, "hfsr": 1 << 30, "bfar": 4}
