@@ -246,7 +246,11 @@ def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> Lis
     # What stands in the program is as it was built: which of it was read is the question.
     loaded = slice_.nodes[end.node.parent] if end.node.parent is not None else None
     is_fixed = end.node.maker.kind is MakerKind.CONSTANT or _is_of_program(scene, end.node)
-    if not is_fixed or not isinstance(end.node.place, MemoryPlace) or loaded is None:
+    if _indexes_table(scene, slice_, end.node):
+        loaded = end.node
+    elif not is_fixed or not isinstance(end.node.place, MemoryPlace):
+        return []
+    if loaded is None:
         return []
     addresses = {node.at for node in slice_.nodes if node.parent == loaded.at and node.is_address}
     found: List[End] = []
@@ -257,6 +261,15 @@ def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> Lis
         if through and not (through[0] is other.node and other.node.maker.kind is MakerKind.CONSTANT):
             found.append(other)
     return found[:1]
+
+
+def _indexes_table(scene: Scene, slice_: Slice, node: Node) -> bool:
+    # Whether a load with an index that is not known is from an array that stands in the program.
+    parts = [one for one in slice_.nodes if one.parent == node.at and one.is_address]
+    fixed = [scene.value(one.place).value for one in parts if one.maker.kind is MakerKind.CONSTANT]
+    areas = [area for one in fixed if one is not None and not scene.is_ram(one) for area in scene.names.containers(one)]
+    is_load = node.maker.kind is MakerKind.HIDDEN and isinstance(node.place, RegisterPlace)
+    return is_load and len(parts) > len(fixed) == 1 and any(area.is_array and area.start in fixed for area in areas)
 
 
 def calls_between(scene: Scene, node: Node) -> List[int]:

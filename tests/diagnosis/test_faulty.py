@@ -54,6 +54,11 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("pilot", "O0", "m7", "unset"),
     ("flash", "O0", "m7", "origin"),
     ("rooms", "Os", "m7", "stack_overflow"),
+    ("weather", "O2", "m4", "saved_register"),
+    ("shapes", "O2", "m7", "pure_virtual"),
+    ("shapes", "O0", "m4", "pure_virtual"),
+    ("slots", "Os", "m7", "origin"),
+    ("tuner", "Os", "m7", "origin"),
 )
 LONGEST = 25
 # The line that says which instruction a verdict is of.

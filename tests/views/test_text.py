@@ -33,7 +33,7 @@ from gdb_etm.views.history import (
     instruction_lines,
 )
 from gdb_etm.views.packets import packet_lines
-from gdb_etm.views.text import bytes_text, gap_lines, plural
+from gdb_etm.views.text import bytes_text, gap_lines, plural, short_names
 
 FAULT = Exception_(0, 3, "HardFault", 3, 0x2000015C)
 TICK = Exception_(0, 15, "SysTick", 15, 0x4F2)
@@ -233,3 +233,17 @@ def test_numbers() -> None:
         "1 byte",
     ]
     assert plural(2, "entry", "entries") == "2 entries"
+
+
+def test_names_of_cpp_are_without_what_templates_have_by_default() -> None:
+    """C++17, 24.3.1, 26.3, 26.4, 23.11: the last parameters of those templates have defaults."""
+    string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+    row = "std::vector<%s, std::allocator<%s > >" % (string, string)
+    assert short_names(row + "::push_back(%s&&)" % string) == "std::vector<std::string>::push_back(std::string&&)"
+    tree = "std::map<int, %s, std::less<int>, std::allocator<std::pair<int const, %s > > >" % (string, string)
+    assert short_names(tree) == "std::map<int, std::string>"
+    assert short_names("std::unique_ptr<A, std::default_delete<A> >::~unique_ptr") == "std::unique_ptr<A>::~unique_ptr"
+    # Not a default, not a template's, not whole.
+    assert short_names("std::set<int, std::greater<int>, std::allocator<int> >") == "std::set<int, std::greater<int> >"
+    for text in ("sort(int*, std::less<int>)", "f<int, std::less<int", "a < b, std::less", "dispatch"):
+        assert short_names(text) == text

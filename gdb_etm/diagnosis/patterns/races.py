@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Optional, Sequence, Set
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.diagnosis.causes import is_reset
+from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -13,13 +14,15 @@ from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.history.frames import exception_of
 from gdb_etm.recovery.lift.operations import BASEPRI, FAULTMASK, PRIMASK
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place
 from gdb_etm.recovery.values import Tier
 
 # Bytes of an object whose stores are looked at.
 _LARGEST = 1 << 12
 # Instructions before a fault whose objects are looked at.
 _BEFORE = 300
+# Steps back from a pointer to where it was loaded.
+_STEPS = 12
 
 
 class Races:
@@ -100,19 +103,35 @@ class Races:
             for touch in self._scene.index.touching(area.start, min(area.size, _LARGEST))
             if touch.store
         }
-        newest: Optional[Suspicion] = None
-        functions: Dict[int, Set[str]] = {}
-        address = 0
+        found: List[Tuple[Suspicion, Touch]] = []
         for touch in sorted(stores):
             own = self._scene.activation(touch.number)
-            if own is not None and not own.frame.is_handling:
-                found = self._lost(touch.number, MemoryPlace(touch.number, touch.address, touch.size))
-                if found is not None:
-                    newest, address = found, touch.address
-                    name = self._scene.names.function(self._scene.index.address(touch.number))
-                    functions.setdefault(address, set()).add(name)
+            place = MemoryPlace(touch.number, touch.address, touch.size)
+            lost = self._lost(touch.number, place) if own is not None and not own.frame.is_handling else None
+            found += [(lost, touch)] if lost is not None else []
+        raced = {touch.address for _, touch in found}
+        # What two contexts have got from an object whose update was lost, both of them change.
+        found = [(lost, touch) for lost, touch in found if not self._is_from(touch, raced)]
+        functions: Dict[int, Set[str]] = {}
+        for _, touch in found:
+            name = self._scene.names.function(self._scene.index.address(touch.number))
+            functions.setdefault(touch.address, set()).add(name)
         # Of several functions nobody knows whose matters, unless what was lost last is used by all of them.
-        return newest if newest is not None and functions[address] >= set().union(*functions.values()) else None
+        is_one = bool(found) and functions[found[-1][1].address] >= set().union(*functions.values())
+        return found[-1][0] if is_one else None
+
+    def _is_from(self, touch: Touch, raced: Set[int]) -> bool:
+        # Whether the pointer of a store was loaded from one of the addresses.
+        todo: List[Place] = list(self._scene.address_of(touch.number))
+        for _ in range(_STEPS):
+            if not todo:
+                break
+            maker = self._scene.maker(todo.pop())
+            accessed = accessed_at(maker)
+            if maker.kind is MakerKind.LOADED and accessed is not None and accessed.address in raced - {touch.address}:
+                return True
+            todo += maker.sources
+        return False
 
     def _lost(self, number: int, accessed: MemoryPlace) -> Optional[Suspicion]:
         # The update that a store loses.
