@@ -22,6 +22,7 @@ In the order in which they are used:
 - ``lost_updates.py``: stores that lose another context's; ``runs.py``: stores side by side, of one copy; ``uses.py``:
   the steps forward from a value.
 - ``patterns/``: mistakes, a file each; ``suspicion.py``: what they say.
+- ``beginnings.py``: where a value was first, where no step is wrong.
 - ``diagnose.py``: all of it.
 
 Values that are exact or assumed count, no others.  Pure: no files, no clock, no thread.
