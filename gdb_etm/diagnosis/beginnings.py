@@ -24,6 +24,8 @@ _ENDS = {
 }
 # Addresses below it are NULL and a distance.
 _NEAR_NULL = 0x1000
+# Registers that arguments are in (AAPCS32, 6.1.1).
+_ARGUMENTS = ("r0", "r1", "r2", "r3")
 # Where what came before is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -192,5 +194,18 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
         return Suspicion(SuspicionKind.ORIGIN, last.maker.number, "makes %s" % what, tier)
     stores = [node for node in path if node.maker.kind is MakerKind.STORED and node.maker.number]
     stores = [node for node in stores if not initialises(scene, node.maker.number)]
+    # Where a function keeps its arguments in its frame, it has got them.
+    stores = [node for node in stores if not _keeps_argument(scene, node)] or stores
     number = stores[-1].maker.number if stores else last.maker.number
     return Suspicion(SuspicionKind.ORIGIN, number, "has %s first, which %s" % (what, end.text), tier)
+
+
+def _keeps_argument(scene: Scene, node: Node) -> bool:
+    own, sources = scene.activation(node.maker.number), node.maker.sources
+    source = sources[0] if len(sources) == 1 else None
+    accessed = node.maker.accessed
+    if own is None or accessed is None or not isinstance(source, RegisterPlace) or source.name not in _ARGUMENTS:
+        return False
+    top, bottom = scene.register(own.first, "sp"), scene.register(node.maker.number, "sp")
+    is_own = top is not None and bottom is not None and bottom <= accessed.address < top
+    return own.is_whole and is_own and scene.maker(source).number < own.first

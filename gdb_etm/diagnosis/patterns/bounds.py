@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence, Set, Tuple
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.patterns.stacks import Stacks
-from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at, area_of, initialises, sweep
+from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at, area_of, initialises, sweep
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
@@ -208,6 +208,8 @@ class Bounds:
                 stored = self._scene.maker(source)
                 source = stored.sources[0] if stored.kind is MakerKind.STORED and len(stored.sources) == 1 else None
                 if not isinstance(source, RegisterPlace) or source.name != place.name:
+                    return False
+                if not any(one.name in POINTERS for one in maker.address):
                     return False
             elif maker.kind is MakerKind.COMPUTED:
                 # What a loop counts is an index.

@@ -58,6 +58,10 @@ class Elements:
         if own is None or not isinstance(source, RegisterPlace):
             return True
         made = self._scene.maker(source)
+        if made.kind is MakerKind.LOADED and made.accessed is not None:
+            # An argument that the function has put into its frame.
+            made = self._scene.maker(made.accessed)
+            return made.kind is not MakerKind.STORED or made.number < own.first
         return made.number >= own.first and made.kind is not MakerKind.COMPUTED
 
 
