@@ -16,6 +16,7 @@ In the order in which they are used:
 - ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed; ``late.py``: stores that
   may have failed after they ran.
 - ``astray.py``: returns to where no call was, which may be what went wrong before the fault.
+- ``blocks.py``: blocks that allocators gave.
 - ``decisions.py``: the branches on which an instruction depended.
 - ``slice.py``: the steps back from there; ``pointers.py``: where the pointer of an access was made.
 - ``transfers.py``: what devices were told to write, and by whom.

@@ -100,7 +100,8 @@ def _is_of_program(scene: Scene, node: Node) -> bool:
 def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> List[End]:
     # What stands in the program is as it was built: which of it was read is the question.
     loaded = slice_.nodes[end.node.parent] if end.node.parent is not None else None
-    is_fixed = end.node.maker.kind is MakerKind.CONSTANT or _is_of_program(scene, end.node)
+    is_behind = _is_of_program(scene, end.node) and loaded is not None and len(loaded.maker.address) > 1
+    is_fixed = end.node.maker.kind is MakerKind.CONSTANT or is_behind
     if _indexes_table(scene, slice_, end.node):
         loaded = end.node
     elif not is_fixed or not isinstance(end.node.place, MemoryPlace):

@@ -165,6 +165,13 @@ class DebugNames:
             count += words
         return min(count, _REGISTERS)
 
+    def is_copy(self, address: int) -> bool:
+        """Check whether a compiler may have changed the parameters of a function, in a copy for some of its calls.
+
+        :param address: Of its first instruction.
+        """
+        return bool(self._frames.functions(address)) and self._frames.beginning(address) is None
+
     def is_marker(self, address: int) -> bool:
         """Check whether a linker script's symbol marks an address."""
         return address in self._markers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from gdb_etm.diagnosis.blocks import block_at
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
@@ -40,8 +41,15 @@ def memory_name(place: MemoryPlace, scene: Scene) -> str:
     One in a function's frame is ``"main::config.limit"``, as GDB writes it, or ``"saved r4 of main"``.
     """
     areas = scene.names.containers(place.address)
-    name = _in_frame(place, areas, scene)
+    name = _in_frame(place, areas, scene) or _in_block(place, areas, scene)
     return name or (_inside(areas, place) if areas else "0x%08x" % place.address)
+
+
+def _in_block(place: MemoryPlace, areas: Sequence[Area], scene: Scene) -> str:
+    # A word of a kernel's heap, which is an array of smaller elements, is of a block.
+    is_heap = len(areas) > 1 and areas[0].is_array and areas[-1].size < place.size
+    block = block_at(scene, place.number, place.address) if is_heap else None
+    return "offset %d of %s" % (place.address - block.start, block.name) if block is not None else ""
 
 
 def _inside(areas: Sequence[Area], place: MemoryPlace) -> str:

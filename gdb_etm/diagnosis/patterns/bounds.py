@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import List, Optional, Sequence, Set, Tuple
 
+from gdb_etm.diagnosis.blocks import block_of
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.patterns.stacks import Stacks
@@ -67,7 +68,7 @@ class Bounds:
             home = (
                 self._local_of(root)
                 if root.is_stack
-                else self._block(root) or self._indexed(root, self._varying(registers))
+                else block_of(self._scene, root.allocation) or self._indexed(root, self._varying(registers))
             )
             if home is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"
@@ -164,7 +165,7 @@ class Bounds:
         root = self._pointers.root(node.maker.address)
         if root is None or root.is_stack:
             return None
-        block = self._block(root)
+        block = block_of(self._scene, root.allocation)
         if block is not None:
             return self._outside_block(node, accessed, block)
         home = self._indexed(root, self._varying(node.maker.address))
@@ -247,24 +248,6 @@ class Bounds:
         if template is None or not accesses or accesses[0].address is None:
             return []
         return [(accesses[0].address, self._scene.address_of(number))]
-
-    def _block(self, root: PointerRoot) -> Optional[Area]:
-        # The block that an allocator gave.
-        allocation = root.allocation
-        if allocation is None or not allocation.is_whole or allocation.function is None:
-            return None
-        start = self._scene.result(allocation)
-        name = allocation.function.name
-        order = ("r1", "r0") if name.startswith("_") and name.endswith("_r") else ("r0", "r1")
-        size = self._scene.register(allocation.first, order[0])
-        if "calloc" in name:
-            count = self._scene.register(allocation.first, "r1" if order[0] == "r0" else "r2")
-            size = size * count if size is not None and count is not None else None
-        if "realloc" in name:
-            size = self._scene.register(allocation.first, "r2" if order[0] == "r1" else "r1")
-        if start is None or size is None or not is_allocator(name):
-            return None
-        return Area("the block of %d bytes from %s" % (size, name), start, size, True)
 
     def _is_allocator(self, number: int) -> bool:
         function = self._scene.function(number)

@@ -56,6 +56,8 @@ class Heap:
         up = one.frame.up
         if called_at is None or up is None or up.function is None or is_release(up.function.name):
             return []
+        if self._scene.names.is_copy(one.function.start):
+            return []
         name = one.function.name
         address = self._scene.register(one.first, "r1" if name.startswith("_") and name.endswith("_r") else "r0")
         return [Release(address, called_at, one)] if address else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence
+from typing import Callable, Optional, Sequence
 
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
@@ -66,8 +66,10 @@ class Torn:
         return bool(areas) and areas[-1].start == place.address and areas[-1].size == _WORD
 
     def _names(self, place: MemoryPlace) -> str:
-        areas: List[str] = [area.name for area in self._scene.names.containers(place.address)]
-        return areas[-1] if areas else "a word that holds a pointer"
+        areas = self._scene.names.containers(place.address)
+        # An array of bytes with a pointer in it is a heap.
+        is_heap = bool(areas) and areas[-1].size < place.size
+        return areas[-1].name if areas and not is_heap else "a word that holds a pointer"
 
 
 def _size(maker: Maker) -> str:

@@ -208,6 +208,9 @@ PROGRAMS: Dict[str, Faulty] = {
     ),
     "intercom": Faulty("assert-faults", "A call that has ended is ended again, and the assertion's own output faults."),
     "boot": Faulty("erased-flash", "An erased slot has a version that is not 0, and its entry is called."),
+    "couriers": Faulty(
+        "heap-overrun-loop", "A note with many marks is longer than its field, in a block of a kernel's heap."
+    ),
 }
 
 # Those that are built for a Cortex-M0+, too: their culprit is not far back.
