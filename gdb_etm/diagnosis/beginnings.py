@@ -71,7 +71,8 @@ def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Susp
         plain = node.branch is None and not node.is_address
         # Libraries cut numbers where they mean to.
         plain = plain and not scene.is_library(scene.function(node.maker.number))
-        found = (races.unprotected(node) or narrowed(scene, node)) if plain else None
+        reader = slice_.nodes[node.parent] if node.parent is not None else None
+        found = (races.unprotected(node) or narrowed(scene, node, reader)) if plain else None
         if found is not None:
             return node, found
     return None

@@ -17,15 +17,19 @@ _NAMES = {slot: name for name, slot in SLOTS.items()}
 _SMALL, _WORD = (8, 16), 32
 
 
-def narrowed(scene: Scene, node: Node) -> Optional[Suspicion]:
-    """Say what a step cuts off a value: no mistake in itself."""
+def narrowed(scene: Scene, node: Node, reader: Optional[Node]) -> Optional[Suspicion]:
+    """Say what a step cuts off a value: no mistake in itself.
+
+    :param reader: What was made of it.
+    """
     maker = node.maker
     if node.is_address or maker.tier > Tier.ASSUMED:
         return None
     if maker.kind is MakerKind.COMPUTED:
         found = _extended(scene, maker.number)
     elif maker.kind is MakerKind.STORED and maker.accessed is not None and len(maker.sources) == 1:
-        found = _cut(scene.value(maker.sources[0]).value, 8 * maker.accessed.size)
+        after = scene.value(reader.place).value if reader is not None else None
+        found = _cut(scene.value(maker.sources[0]).value, 8 * maker.accessed.size, after)
     else:
         return None
     if found is None:
@@ -35,11 +39,13 @@ def narrowed(scene: Scene, node: Node) -> Optional[Suspicion]:
     return Suspicion(SuspicionKind.ORIGIN, maker.number, text, maker.tier)
 
 
-def _cut(before: Optional[int], bits: int) -> Optional[Tuple[int, int, int]]:
-    # A negative number stays what it is.
-    if before is None or bits not in _SMALL or before >> bits == 0 or before >> bits - 1 == (1 << _WORD - bits + 1) - 1:
+def _cut(before: Optional[int], bits: int, read: Optional[int] = None) -> Optional[Tuple[int, int, int]]:
+    # A negative number stays what it is, unless it is read as another one.
+    if before is None or bits not in _SMALL or before >> bits == 0:
         return None
-    return before, bits, before & (1 << bits) - 1
+    after = before & (1 << bits) - 1
+    is_negative = before >> bits - 1 == (1 << _WORD - bits + 1) - 1
+    return None if is_negative and read != after else (before, bits, after)
 
 
 def _extended(scene: Scene, number: int) -> Optional[Tuple[int, int, int]]:
