@@ -7,6 +7,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.diagnosis.decisions import Decisions
 from gdb_etm.diagnosis.patterns.narrowing import narrowed
 from gdb_etm.diagnosis.patterns.races import Races
+from gdb_etm.diagnosis.patterns.rings import ringed
 from gdb_etm.diagnosis.pointers import initialises
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.site import FaultSite
@@ -72,7 +73,7 @@ def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Susp
         # Libraries cut numbers where they mean to.
         plain = plain and not scene.is_library(scene.function(node.maker.number))
         reader = slice_.nodes[node.parent] if node.parent is not None else None
-        found = (races.unprotected(node) or narrowed(scene, node, reader)) if plain else None
+        found = (races.unprotected(node) or narrowed(scene, node, reader) or ringed(scene, node)) if plain else None
         if found is not None:
             return node, found
     return None

@@ -61,6 +61,7 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("tuner", "Os", "m7", "origin"),
     ("ledger", "Os", "m33", "origin"),
     ("sandbox", "O2", "m33", "overrun"),
+    ("watch", "O0", "m33", "origin"),
     # Its allocator is a copy for one size, which is no argument then.
     ("couriers", "O2", "m33", "overrun"),
 )
