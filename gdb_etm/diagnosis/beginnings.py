@@ -1,4 +1,4 @@
-"""Where a bad value was first, of which no step is known to be wrong."""
+"""Where a bad value was first, if no step is known wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class End(NamedTuple):
 def beginning(
     scene: Scene, slice_: Slice, site: FaultSite, verdict: Optional[Suspicion], ends: Sequence[End], races: Races
 ) -> Tuple[List[Node], Optional[Suspicion]]:
-    """Find where a value was first, or a step on its way that is odd.
+    """Find where a value was first, or an odd step.
 
     :param verdict: What is known to be wrong elsewhere.
     :param ends: Of the slice.
@@ -80,7 +80,7 @@ def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Susp
 
 
 def end_of(scene: Scene, node: Node) -> Optional[End]:
-    """Give why a way ends at a node; None where it goes on."""
+    """Give why a way ends; None where it goes on."""
     return End(node, _end(scene, node)) if node.maker.kind in _ENDS else None
 
 

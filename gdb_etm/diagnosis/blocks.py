@@ -10,7 +10,10 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 
 
 def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Area]:
-    """Give the block that a call of an allocator returned; None where its place or size is not known."""
+    """Give the block that a call of an allocator returned.
+
+    :returns: None where its place or size is not known.
+    """
     if allocation is None or not allocation.is_whole or allocation.function is None:
         return None
     name = allocation.function.name

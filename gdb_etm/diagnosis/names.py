@@ -143,7 +143,10 @@ class DebugNames:
         return is_library(scopes[0].name, scopes[0].file) if scopes else is_library_file(self.file(address))
 
     def destructor(self, address: int) -> str:
-        """Name the innermost destructor at an instruction, inlined ones too; empty where there is none."""
+        """Name the innermost destructor at an instruction; empty without one.
+
+        Inlined ones count, too.
+        """
         names = [scope.name for scope in self._frames.functions(address)]
         return next((name for name in names if is_destructor(name)), "")
 
@@ -166,7 +169,9 @@ class DebugNames:
         return min(count, _REGISTERS)
 
     def is_copy(self, address: int) -> bool:
-        """Check whether a compiler may have changed the parameters of a function, in a copy for some of its calls.
+        """Check whether a function is a compiler's copy for some calls.
+
+        It may have other parameters.
 
         :param address: Of its first instruction.
         """

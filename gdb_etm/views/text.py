@@ -36,10 +36,10 @@ def about_text(size: int) -> str:
 
 
 def short_names(text: str) -> str:
-    """Write names of C++ without what templates of the standard library have by default.
+    """Write names of C++ without what templates have by default.
 
-    ``std::vector<int, std::allocator<int> >`` is ``std::vector<int>``, and ``std::__cxx11::basic_string<char, ...>`` is
-    ``std::string``.
+    Those of the standard library: ``std::vector<int, std::allocator<int> >`` is ``std::vector<int>``, and
+    ``std::__cxx11::basic_string<char, ...>`` is ``std::string``.
     """
     at = text.find(", std::")
     while at >= 0:

@@ -236,7 +236,7 @@ def test_numbers() -> None:
 
 
 def test_names_of_cpp_are_without_what_templates_have_by_default() -> None:
-    """C++17, 24.3.1, 26.3, 26.4, 23.11: the last parameters of those templates have defaults."""
+    """The last parameters have defaults (C++17, 24.3.1, 26.3, 26.4, 23.11)."""
     string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
     row = "std::vector<%s, std::allocator<%s > >" % (string, string)
     assert short_names(row + "::push_back(%s&&)" % string) == "std::vector<std::string>::push_back(std::string&&)"

@@ -16,7 +16,7 @@ _WORD = 4
 
 
 def pure_virtual(scene: Scene, site: FaultSite, pc: int) -> Optional[Suspicion]:
-    """Name the call in a destructor that led to a pure virtual function.
+    """Name a destructor's call that led to a pure virtual function.
 
     What derived classes have is gone by then: the object has its base's table of virtual functions.
 

@@ -42,7 +42,10 @@ class Races:
         return self._lost(node.maker.number, accessed)
 
     def unprotected(self, node: Node) -> Optional[Suspicion]:
-        """Look at a thread's store: whether a handler may come between it and its load, and stores there, too."""
+        """Look at a thread's store: whether a handler may interrupt the update.
+
+        That handler stores there, too.
+        """
         accessed, number = accessed_at(node.maker), node.maker.number
         own = self._scene.activation(number)
         if node.maker.kind is not MakerKind.STORED or accessed is None or own is None or own.frame.is_handling:

@@ -1,4 +1,4 @@
-"""Objects that are linked to themselves, so that a list has no end."""
+"""Objects that are linked to themselves: a list without end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _STEPS = 6
 
 
 def ringed(scene: Scene, node: Node) -> Optional[Suspicion]:
-    """Say that a store links an object to itself: no mistake in itself, as lists without members begin so."""
+    """Say that a store links an object to itself.
+
+    It is no mistake in itself: lists without members begin so.
+    """
     accessed, maker = accessed_at(node.maker), node.maker
     if maker.kind is not MakerKind.STORED or accessed is None or accessed.size != _WORD or len(maker.sources) != 1:
         return None
