@@ -14,10 +14,8 @@ from gdb_etm.history.frames import exception_of
 from gdb_etm.program.frame_variables import FrameVariables, load_frame_variables
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.variables import StaticVariables, load_variables
-from gdb_etm.session.debugger import SourceLine
-from gdb_etm.session.decoded import Decoded
-from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger, SourceLine
+from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
