@@ -6,6 +6,8 @@ import random
 
 import pytest
 
+from gdb_etm.capture import MemoryImage
+from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
 from gdb_etm.recovery.constraints.tables import ConstantTable
@@ -60,6 +62,17 @@ def test_what_is_there_twice_does_not() -> None:
 def test_an_address_beyond_the_program_is_excluded_by_assumption() -> None:
     assert _recovered("nop", "0x100, 0x2000, 0x12345678, 9", 2) == (2, Tier.ASSUMED)
     assert _recovered("nop", "0x100, 0x2000, 0x12345678, 9", 2, Tier.EXACT) == (None, Tier.UNKNOWN)
+
+
+def test_what_is_loaded_right_after_the_program_is_no_end_of_it() -> None:
+    # As linkers put the initial values of variables there.
+    done = run(SOURCE % ("nop", "0x100, 0x2000, 0x12345678, 9"), {}, {DEVICE: 2})
+    start, data = done.history.program.pieces[0]
+    images = [MemoryImage(start, data, "code"), MemoryImage(start + len(data), bytes(4), "values")]
+    done.history.blocks.program = Program(images)
+    recovery = done.recovery()
+    assert recovery.register(_index(done) - 1, "r1")[:2] == (2, Tier.ASSUMED)
+    assert not wrong(done, recovery)
 
 
 def test_what_all_have_in_common_is_known_of_what_was_loaded() -> None:

@@ -56,6 +56,19 @@ def test_a_pointer_is_known_that_its_own_store_hides() -> None:
     assert not wrong(done, recovery)
 
 
+def test_many_that_hit_do_not_hide_the_one_that_misses() -> None:
+    # The first pointers point to their own words; only what the last one's store wrote is known nowhere else.
+    hits = 6
+    loads = ["ldr r1, [r3, #%d]\n str %s, [r1]" % (4 * at, "r2" if at < hits else "r4") for at in range(hits + 1)]
+    source = "ldr r3, =0x%x\n%s\n movs r1, #0\n movs r4, #0" % (POINTER, "\n".join(loads))
+    memory = {POINTER + 4 * at: POINTER + 4 * at for at in range(hits)}
+    done = run(source, {"r2": OTHER, "r4": 9}, {**memory, POINTER + 4 * hits: OBJECT, OTHER: 5})
+    recovery = assumed(done)
+    assert recovery.register(3 + 2 * hits, "r1")[:2] == (OBJECT, Tier.ASSUMED)
+    assert recovery.register(3, "r1").value != OTHER
+    assert not wrong(done, recovery)
+
+
 def test_it_is_assumed_at_best() -> None:
     done = run(THROUGH % "nop", {"r2": 7}, {POINTER: OBJECT})
     assert assumed(done, Tier.EXACT).register(3, "r1").value is None

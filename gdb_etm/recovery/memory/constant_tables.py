@@ -69,14 +69,12 @@ class ConstantTables:
     def _read(self, first: int, step: int, count: int, size: int) -> Optional[int]:
         ssa = self._ssa
         end = first + step * (count - 1) + size
-        piece = ssa.program.piece_at(first)
-        if not 1 < count <= _MOST or end > MASK or piece is None or ssa.is_ram(first, end - first):
+        if not 1 < count <= _MOST or end > MASK or ssa.is_ram(first, end - first):
             return None
-        start, data = piece
-        is_cut = end > start + len(data)
-        if is_cut and ssa.program.piece_at(start + len(data)) is not None:
-            return None
-        places = range(first - start, min(end - start, len(data)) - size + 1, step)
+        # What comes right after a piece of the program is read, too, such as what is copied to RAM in the beginning.
+        data = ssa.program.read(first, end - first)
+        is_cut = len(data) < end - first
+        places = range(0, len(data) - size + 1, step)
         values = [int.from_bytes(data[at : at + size], "little") for at in places]
         if not values:
             return None

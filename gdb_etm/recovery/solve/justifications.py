@@ -42,7 +42,7 @@ class Justifications:
             self._trace(todo, seen, found, wanted)
         if not found:
             # Accesses may have been linked because of what is known of their addresses.
-            self._trace(self._of_addresses(contradiction.cause, seen), seen, found, wanted)
+            self._trace(self._of_addresses(contradiction, seen), seen, found, wanted)
         return found
 
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
@@ -61,13 +61,16 @@ class Justifications:
             todo.append(log.before[entry])
             todo += self.premises(entry, found, wanted)
 
-    def _of_addresses(self, cause: int, seen: Set[int]) -> List[int]:
-        # The newest entries of the addresses and conditions of all accesses whose links were followed.
+    def _of_addresses(self, contradiction: Contradiction, seen: Set[int]) -> List[int]:
+        # The newest entries of the addresses and conditions of all accesses whose links were followed, or whose data
+        # may have been tied to memory at the end.
         ssa = self._ssa
         log = ssa.domain.log
-        links = {cause, *[log.cause[entry] for entry in seen]}
+        links = {contradiction.cause, *[log.cause[entry] for entry in seen]}
         ends = [ssa.constraints[link][-2:] for link in links if link >= 0 and ssa.constraints[link][0] in LINKS]
         accesses = [ssa.accesses[number] for pair in ends for number in pair if 0 <= number < len(ssa.accesses)]
+        data = {contradiction.variable, *[log.variable[entry] for entry in seen]}
+        accesses += [access for access in ssa.accesses if access.data in data]
         return [log.last.get(one, -1) for access in accesses for one in (access.address, access.condition)]
 
     def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:

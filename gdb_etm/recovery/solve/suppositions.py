@@ -20,6 +20,12 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Times that it is begun again without what did not come true, and those of them after contradictions.
 _ROUNDS, _CONTRADICTIONS = 8, 4
+# It is given up where fewer than one link in so many comes true.
+_WORTH = 3
+# Stores of unknown address from which on contradictions cost much.
+_MANY = 100
+# Contradictions that are looked at after one of them.
+_FURTHER = 40
 # Times that places are looked for in one of them.
 _PLACES = 4
 _PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
@@ -49,7 +55,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
     pairs: Container[Pair] = _All()
     forbidden: Set[Pair] = set()
     search = PlaceSearch(ssa)
-    contradictions = 0
+    contradictions, unresolved = 0, len(propagation.memory.may_alias.unresolved)
     for _ in range(_ROUNDS):
         memory = propagation.memory
         memory.may_alias.wanted = pairs
@@ -59,11 +65,12 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
             propagation.run()
             placed = _place(ssa, propagation, search, forbidden)
         except Contradiction as contradiction:
-            constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
-            fresh = {(one[-2], one[-1]) for one in constraints} - forbidden
+            fresh = _refuted(propagation, proofs, contradiction) - forbidden
+            # Where most of many addresses are not known after all, there is not much to come.
+            is_worth = 3 * len(propagation.memory.may_alias.unresolved) <= 2 * max(unresolved, _MANY)
             propagation.restore(saved)
             contradictions += 1
-            if not fresh or contradictions == _CONTRADICTIONS:
+            if not fresh or contradictions == _CONTRADICTIONS or not is_worth:
                 return
             forbidden = forbidden | fresh
             continue
@@ -77,10 +84,29 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
             may_alias.wanted, may_alias.supposed = None, []
             return
         propagation.restore(saved)
-        if not confirmed and not placed:
+        if _WORTH * len(confirmed) < len(supposed) and not placed:
             return
         pairs = confirmed
     propagation.restore(saved)
+
+
+def _refuted(propagation: Propagation, proofs: Justifications, first: Contradiction) -> Set[Pair]:
+    # The pairs that a contradiction rests on; better those that are refuted alone, by it or by what comes after it.
+    blamed = _blamed(propagation.ssa, proofs, first)
+    alone = blamed if len(blamed) == 1 else set()
+    for _ in range(_FURTHER):
+        try:
+            propagation.run()
+            break
+        except Contradiction as contradiction:
+            found = _blamed(propagation.ssa, proofs, contradiction)
+            alone = alone | found if len(found) == 1 else alone
+    return alone or blamed
+
+
+def _blamed(ssa: TraceSsa, proofs: Justifications, contradiction: Contradiction) -> Set[Pair]:
+    constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
+    return {(one[-2], one[-1]) for one in constraints}
 
 
 def _place(ssa: TraceSsa, propagation: Propagation, search: PlaceSearch, refused: Set[Pair]) -> List[Placed]:
