@@ -23,7 +23,7 @@ _ROUNDS, _CONTRADICTIONS = 8, 4
 # It is given up where fewer than one link in so many comes true.
 _WORTH = 3
 # Stores of unknown address from which on contradictions cost much.
-_MANY = 400
+_MANY = 650
 # Contradictions that are looked at after one of them.
 _FURTHER = 40
 # Times that places are looked for in one of them.
