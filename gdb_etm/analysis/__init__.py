@@ -5,7 +5,7 @@
 - ``coverage.py``: the same by source line and function.
 - ``timeline.py``: which functions were active when.
 - ``profile.py``: calls, and instructions or cycles of each function; ``activity.py`` follows the calls for it.
-- ``windows.py``: the same costs for long histories, from windows of their calls.
+- ``long_calls.py``: the same costs for long histories, whose calls are not kept.
 - ``compare.py``: two executions beside one another, to the first difference; ``compare_calls.py``: by calls
   alone; ``conditional.py``: instructions that may be skipped.
 - ``measured.py``: each call by itself, and how long exceptions took to come to a function.

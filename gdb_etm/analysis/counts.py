@@ -15,7 +15,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.elements import Gap, Range
-from gdb_etm.protocols.recorder import Leg
+from gdb_etm.protocols.recorder import Chain, Leg
 
 
 class BranchCounts(NamedTuple):
@@ -81,9 +81,17 @@ def is_conditional_branch(blocks: Blocks, start: int, address: int, isa: Isa) ->
 
 def executed_ranges(history: ExecutionHistory) -> CounterOf[Range]:
     """Count how often each range ran."""
-    legs: CounterOf[Leg] = Counter()
+    parts: CounterOf[int] = Counter()
     for number, times in Counter(history.order).items():
-        for leg in history.run(number).all_legs():
+        run = history.run(number)
+        if isinstance(run, Chain):
+            for part, count in Counter(run.numbers).items():
+                parts[part] += count * times
+        else:
+            parts[number] += times
+    legs: CounterOf[Leg] = Counter()
+    for number, times in parts.items():
+        for leg in history.run(number).legs:
             legs[leg] += times
     found: CounterOf[Range] = Counter()
     for leg, times in legs.items():

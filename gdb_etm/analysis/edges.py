@@ -13,7 +13,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.analysis.counts import executed_ranges, is_conditional_branch
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, Range
-from gdb_etm.protocols.recorder import Run
+from gdb_etm.protocols.recorder import Chain, Run
 
 
 class Edge(NamedTuple):
@@ -56,39 +56,62 @@ class EdgeCounts:
             last_of[executed] = history.addresses(executed)[-1]
             self.stretches[Stretch(executed.start, last_of[executed])] += times
         blocks = history.blocks
-        for (before, after), times in _neighbours(history).items():
+        for (before, after), times in _Neighbours(history).counts().items():
             source = last_of[before]
             if after.start != before.end or is_conditional_branch(blocks, before.start, source, before.isa):
                 self.edges[Edge(source, after.start)] += times
 
 
-def _neighbours(history: ExecutionHistory) -> CounterOf[Tuple[Range, Range]]:
-    # The ranges that ran one after the other, with nothing in between.
-    breaks = {entry for entry, event in history.entry_events() if _breaks(event)}
-    summaries: Dict[int, _Summary] = {}
-    joints: CounterOf[Tuple[int, int]] = Counter()
-    before = -1
-    for entry, number in enumerate(history.order):
-        one = summaries.get(number)
-        if one is None:
-            one = summaries[number] = _summary(history.run(number))
-        if entry in breaks:
-            before = -1
-        if one.first is not None:
-            if before >= 0:
-                joints[before, number] += 1
-            before = number if one.last is not None else -1
-        elif one.is_broken:
-            before = number if one.last is not None else -1
-    found: CounterOf[Tuple[Range, Range]] = Counter()
-    for number, times in Counter(history.order).items():
-        for pair in summaries[number].pairs:
-            found[pair] += times
-    for (left, right), times in joints.items():
-        last, first = summaries[left].last, summaries[right].first
-        if last is not None and first is not None:
-            found[last, first] += times
-    return found
+class _Neighbours:
+    # The ranges that ran one after the other, with nothing in between, in a history.
+
+    def __init__(self, history: ExecutionHistory) -> None:
+        self._history = history
+        # Of runs that are no chains.
+        self._summaries: Dict[int, _Summary] = {}
+        self._parts: CounterOf[int] = Counter()
+        # Pairs of runs, one after the other.
+        self._joints: CounterOf[Tuple[int, int]] = Counter()
+        self._join({number: self._outermost(number, times) for number, times in Counter(history.order).items()})
+
+    def counts(self) -> CounterOf[Tuple[Range, Range]]:
+        found: CounterOf[Tuple[Range, Range]] = Counter()
+        for number, times in self._parts.items():
+            for pair in self._summaries[number].pairs:
+                found[pair] += times
+        for (left, right), times in self._joints.items():
+            last, first = self._summaries[left].last, self._summaries[right].first
+            if last is not None and first is not None:
+                found[last, first] += times
+        return found
+
+    def _outermost(self, number: int, times: int) -> Optional[Tuple[int, int]]:
+        # Counts the parts of a run; gives the outermost of those that matter.
+        run = self._history.run(number)
+        inside = [part for part in (run.numbers if isinstance(run, Chain) else (number,)) if self._matters(part)]
+        for part, count in Counter(inside).items():
+            self._parts[part] += count * times
+        for joint, count in Counter(zip(inside, inside[1:])).items():
+            self._joints[joint] += count * times
+        return (inside[0], inside[-1]) if inside else None
+
+    def _matters(self, number: int) -> bool:
+        # Whether there is anything in a run that its neighbours see.
+        if number not in self._summaries:
+            self._summaries[number] = _summary(self._history.run(number))
+        return self._summaries[number].first is not None or self._summaries[number].is_broken
+
+    def _join(self, outermost: Dict[int, Optional[Tuple[int, int]]]) -> None:
+        breaks = {entry for entry, event in self._history.entry_events() if _breaks(event)}
+        before = -1
+        for entry, number in enumerate(self._history.order):
+            if entry in breaks:
+                before = -1
+            ends = outermost[number]
+            if ends is not None:
+                if before >= 0:
+                    self._joints[before, ends[0]] += 1
+                before = ends[1]
 
 
 def _summary(run: Run) -> _Summary:

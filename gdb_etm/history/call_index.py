@@ -12,11 +12,19 @@ from itertools import accumulate, chain
 from operator import add
 from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
-from gdb_etm.history.call_steps import MATTERING, CalledAt, CallStep, StepMemory, StepReader, Unrepeatable, spans_of
+from gdb_etm.history.call_steps import (
+    MATTERING,
+    CalledAt,
+    CallStep,
+    StepMemory,
+    StepReader,
+    Unrepeatable,
+    spans_of,
+)
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.reader import RangeReader
-from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack, stitch
+from gdb_etm.history.stacks import add_callers, segments_of, stitch
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Event, Gap
 from gdb_etm.protocols.recorder import Chain, Run
@@ -60,7 +68,7 @@ class CallIndex:
         self._places = array("I", [recorder.event_entries[at] for at in found])
         # The numbers of the steps.
         self._steps = array("I")
-        follower = StepReader(history, memory, paused)
+        follower = self._follower = StepReader(history, memory, paused)
         self._begin = follower.begin()
         last = self._follow(follower, progress)
         # Entries with a number before each step, and in all.
@@ -82,7 +90,7 @@ class CallIndex:
         if self._steps:
             follower.reader.rows.append(FrameEntry(0, 0, None, 0, 0, Entered.START, None, frames[0]))
         self._end = follower.reader.end()
-        segments = _segments(ended, [stretch.first for stretch in follower.reader.stretches])
+        segments = segments_of(ended, [stretch.first for stretch in follower.reader.stretches])
         stitch(segments)
         # The frames that the stretches began in, with all their callers.
         self._firsts = [segment.first for segment in segments]
@@ -238,18 +246,22 @@ class CallIndex:
         for row in reader.rows:
             if row.event is None and row.first <= number:
                 found, stretch = row.frame, row.stretch
-        _add_callers(reader.stretches[stretch].first, self._firsts[bisect_left(self._stretches, step) + stretch])
+        add_callers(reader.stretches[stretch].first, self._firsts[bisect_left(self._stretches, step) + stretch])
         self._place(found, len(frames), step)
         return found
 
     def _reader(self, step: int, ran: int) -> Tuple[RangeReader, List[Frame]]:
         # A reader before a step, and its frames, of which it is to be found out where they were called.
         follower = StepReader(self._history, self._memory, self._paused)
-        state = self._memory.steps[self._steps[step - 1]].state if step else self._begin
+        state = self._state(step)
         frames = follower.put(state, ran + 1, self._levels[step])
         for index, frame in enumerate(frames):
             frame.called_at = ~index
         return follower.reader, frames
+
+    def _state(self, step: int) -> int:
+        # The number of the state before a step.
+        return self._memory.after[self._steps[step - 1]] if step else self._begin
 
     def _place(self, innermost: Frame, frames: int, steps: int) -> None:
         places = self._find_calls(frames, steps)
@@ -308,17 +320,11 @@ class CallIndex:
         :param number: 0 for all.
         """
         is_behind = not number
-        for count, row in chain.from_iterable(self.batches(number)):
+        first = self._entry(max(bisect_left(self._numbers, number) - 1, 0) if number else 0)
+        for count, row in self._rows(first):
             if is_behind:
                 yield count, row
             is_behind = is_behind or count >= number
-
-    def batches(self, number: int) -> Iterator[List[Tuple[int, FrameEntry]]]:
-        """Go through the entries from some before that of a number on.
-
-        :returns: Those that are read at once; what is found out about their frames later is not in them.
-        """
-        return self._batches(self._entry(max(bisect_left(self._numbers, number) - 1, 0) if number else 0))
 
     def at(self, instruction: int) -> int:
         """Give the number of the entry that an instruction is in."""
@@ -351,7 +357,7 @@ class CallIndex:
             after = step + until - event + (run is not None)
             if any([table[number].has_rows for number in steps[step:after]]):
                 if not is_there:
-                    follower.put(table[steps[step - 1]].state if step else self._begin, ran + 1, self._levels[step])
+                    follower.put(self._state(step), ran + 1, self._levels[step])
                     added = bisect_left(self._stretches, step)
                     is_there = True
                 for item in self._items(entry, event, until, run, ran):
@@ -375,26 +381,3 @@ class CallIndex:
             yield from spans_of(
                 run, ran, lambda distance: recorder.offset_of(next(recorder.positions(entry)) + distance)
             )
-
-
-def _add_callers(first: Frame, known: Frame) -> None:
-    # Callers that were seen, or found by stitching, later.
-    while first.up is not None and known.up is not None:
-        first, known = first.up, known.up
-    if first.up is None and known.up is not None:
-        first.return_address = known.return_address
-    while first.up is None and known.up is not None:
-        known = known.up
-        first.up = Frame(first.level - 1, known.function, None, known.return_address)
-        first.up.is_tail_call = known.is_tail_call
-        first = first.up
-
-
-def _segments(ended: List[Tuple[Frame, Frame]], last: List[Frame]) -> List[HistorySegment]:
-    # The stretches to be stitched: each goes on with the one before.
-    before: Optional[Before] = None
-    found: List[HistorySegment] = []
-    for at, (first, innermost) in enumerate(ended):
-        found.append(HistorySegment(first, before))
-        before = Before(WaitingStack(None, innermost, at), ())
-    return found + [HistorySegment(first, before) for first in last]

@@ -168,3 +168,30 @@ def outermost_of(frame: Frame) -> Frame:
     for frame in chain((frame,), frame.callers()):
         pass
     return frame
+
+
+def add_callers(first: Frame, known: Frame) -> None:
+    """Give a frame the callers that were seen, or found by stitching, later."""
+    while first.up is not None and known.up is not None:
+        first, known = first.up, known.up
+    if first.up is None and known.up is not None:
+        first.return_address = known.return_address
+    while first.up is None and known.up is not None:
+        known = known.up
+        first.up = Frame(first.level - 1, known.function, None, known.return_address)
+        first.up.is_tail_call = known.is_tail_call
+        first = first.up
+
+
+def segments_of(ended: Sequence[Tuple[Frame, Frame]], last: Sequence[Frame]) -> List[HistorySegment]:
+    """List stretches to be stitched: each goes on with the one before.
+
+    :param ended: The frames in which those before the last gap began and ended.
+    :param last: Those in which the others began.
+    """
+    before: Optional[Before] = None
+    found: List[HistorySegment] = []
+    for at, (first, innermost) in enumerate(ended):
+        found.append(HistorySegment(first, before))
+        before = Before(WaitingStack(None, innermost, at), ())
+    return found + [HistorySegment(first, before) for first in last]

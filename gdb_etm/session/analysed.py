@@ -6,11 +6,11 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from gdb_etm.analysis.activity import Measure
 from gdb_etm.analysis.counts import ExecutionCounts
+from gdb_etm.analysis.long_calls import FunctionCost, call_sums
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.analysis.timeline import Instant, TimeAfter, Timeline, TimelineReader
-from gdb_etm.analysis.windows import FunctionCost, window_sums
 from gdb_etm.errors import CommandError
-from gdb_etm.history.call_index import CallIndex
+from gdb_etm.history.call_groups import CallGroups
 from gdb_etm.history.call_steps import StepMemory, Unrepeatable
 from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.exits import Exits
@@ -62,12 +62,12 @@ def long_costs(debugger: Debugger, decoded: Decoded) -> List[FunctionCost]:
     history, paused = decoded.history, decoded.paused
     memory = StepMemory(debugger.function_at, Exits(decoded.program))
     try:
-        index = CallIndex(history, memory, paused)
+        index = CallGroups(history, memory, paused)
     except Unrepeatable:
         # It hardly repeats itself: an index would be no smaller than the calls.
         found = profile_of(debugger, decoded, INSTRUCTIONS).functions()
         return [FunctionCost(one.function, one.calls, one.own, one.inclusive) for one in found]
-    return window_sums(index, 1, len(index), len(history)).costs(index)
+    return call_sums(index).costs(index)
 
 
 def measure_of(decoded: Decoded, unit: str) -> Measure:

@@ -160,7 +160,9 @@ class BuildExtensions(build_ext):
         try:
             super().run()
         except Exception as error:
-            _say(error)
+            # Of a command that failed its output is above, and its arguments fill a page.
+            command = getattr(error, "cmd", None)
+            _say("%s fails" % command[0] if command else str(error).splitlines()[0])
             for path in map(self.get_ext_fullpath, [one.name for one in self.extensions]):
                 if os.path.exists(path):
                     os.remove(path)

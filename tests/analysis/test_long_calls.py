@@ -1,17 +1,15 @@
-"""The board's truth: costs from windows of a history.
+"""The board's truth: costs in long histories.
 
 The profile of the whole is held against the board in test_profile.py.
 """
 
 from __future__ import annotations
 
-from typing import Tuple
-
 import pytest
 
+from gdb_etm.analysis.long_calls import call_sums
 from gdb_etm.analysis.profile import CallProfile
-from gdb_etm.analysis.windows import WindowSums, window_sums
-from gdb_etm.history.call_index import CallIndex
+from gdb_etm.history.call_groups import CallGroups
 from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.calls import call_history
 from gdb_etm.history.exits import Exits
@@ -21,7 +19,7 @@ from tests.history.executed import history_of
 
 @pytest.mark.parametrize("begin", [0.0, 0.13, 0.31, 0.5, 0.77, 0.9])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_windows_add_up_to_the_whole(program: str, begin: float) -> None:
+def test_costs_are_those_of_the_profile(program: str, begin: float) -> None:
     found = ran(program)
     # What begins in the middle has callers, and handlers, whose beginning was not seen.
     history = history_of(found.path, found.items[int(len(found.items) * begin) :])
@@ -31,15 +29,5 @@ def test_windows_add_up_to_the_whole(program: str, begin: float) -> None:
     profile.add(calls, len(history), lambda first, last: last - first + 1, lambda number: "%d" % number)
     expected = sorted((one.function, one.calls, one.own, one.inclusive) for one in profile.functions())
     assert expected
-    index = CallIndex(history, StepMemory(resolve, exits), frozenset())
-    for windows in (1, 2, 5, 31):
-        sums = WindowSums()
-        for number in range(windows):
-            first, last = borders(len(index), number, windows)
-            sums.merge(window_sums(index, first, last, len(history)))
-        assert sorted(map(tuple, sums.costs(index))) == expected, windows
-
-
-def borders(entries: int, number: int, windows: int) -> Tuple[int, int]:
-    """Give the first and the last entry of a window."""
-    return entries * number // windows + 1, entries * (number + 1) // windows
+    index = CallGroups(history, StepMemory(resolve, exits), frozenset())
+    assert sorted(map(tuple, call_sums(index).costs(index))) == expected
