@@ -171,7 +171,7 @@ def outermost_of(frame: Frame) -> Frame:
 
 
 def add_callers(first: Frame, known: Frame) -> None:
-    """Give a frame the callers that were seen, or found by stitching, later."""
+    """Give a frame the callers that were found later."""
     while first.up is not None and known.up is not None:
         first, known = first.up, known.up
     if first.up is None and known.up is not None:

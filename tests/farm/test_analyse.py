@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple
 
 import pytest
 
@@ -145,15 +146,58 @@ def test_a_worker_that_is_killed_loses_nothing(made: Made, tmp_path: Path) -> No
 
 def kill_one(pid: int, contents: Path) -> int:
     """Kill a worker when the first batch was written."""
+    if has_begun(contents):
+        for child in children(pid):
+            if b"spawn_main" in Path("/proc/%d/cmdline" % child).read_bytes():
+                os.kill(child, signal.SIGKILL)
+                return child
+    return 0
+
+
+def has_begun(contents: Path) -> bool:
+    """Wait until the first batch was written."""
     end = time.monotonic() + 100
     while time.monotonic() < end:
         if contents.exists() and len(list(contents.glob("*.parquet"))) > 1:
-            for child in children(pid):
-                if b"spawn_main" in Path("/proc/%d/cmdline" % child).read_bytes():
-                    os.kill(child, signal.SIGKILL)
-                    return child
+            return True
         time.sleep(0.01)
-    return 0
+    return False
+
+
+def test_a_scheduler_of_ones_own_loses_a_worker(made: Made, tmp_path: Path) -> None:
+    # Processes as on three computers, started as Dask's manual says; nothing replaces a worker here.
+    file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    where = ["--scheduler-file", str(file), "--no-dashboard", "--protocol", "tcp"]
+    scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", *where]
+    worker = [*dask, "worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", *where]
+    worker += ["--local-directory", str(tmp_path)]
+    out = tmp_path / "out"
+    with ExitStack() as stack:
+        started = [stack.enter_context(killed_after(command)) for command in (scheduler, worker, worker)]
+        while not file.exists() or not file.read_text("ascii").endswith("}"):
+            assert started[0].poll() is None
+            time.sleep(0.05)
+        address = json.loads(file.read_text("ascii"))["address"]
+        assert address.startswith("tcp://127.0.0.1:")
+        words = ["analyse", str(made.captures), "--elf", str(ELF), "--out", str(out), "--dask", address]
+        command = stack.enter_context(killed_after([sys.executable, "-m", "gdb_etm", *words]))
+        assert has_begun(out / "contents")
+        started[1].kill()
+        assert command.wait(timeout=100) == 0
+        assert started[0].poll() is None and started[2].poll() is None
+    assert everything(out, _NAMES) == everything(made.out, _NAMES)
+
+
+@contextmanager
+def killed_after(command: List[str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a process that is not there any more afterwards."""
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_halves_of_a_run_are_removed(made: Made, tmp_path: Path) -> None:
