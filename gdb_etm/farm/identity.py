@@ -26,22 +26,23 @@ _DECIDING: Sequence[str] = (
 )
 
 
-def content_of(path: str) -> str:
+def content_of(path: str) -> Tuple[str, int]:
     """Hash a capture: a snapshot's files with their names, or a dump.
 
+    :returns: The hash, and how many bytes there are.
     :raises CommandError: It cannot be read.
     """
-    digest = _new()
+    digest, size = _new(), 0
     try:
         if os.path.isdir(path):
             for name, file in _files(path):
                 digest.update(b"%d %s\0" % (len(name), os.fsencode(name)))
-                _add_file(digest, file)
+                size += _add_file(digest, file)
         else:
-            _add_file(digest, path)
+            size = _add_file(digest, path)
     except OSError as error:
         raise CommandError("cannot read %s: %s" % (error.filename or path, error.strerror or error)) from error
-    return digest.hexdigest()
+    return digest.hexdigest(), size
 
 
 def program_of(files: Sequence[str]) -> str:
@@ -111,11 +112,13 @@ def _new() -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=_SIZE)
 
 
-def _add_file(digest: hashlib.blake2b, path: str) -> None:
+def _add_file(digest: hashlib.blake2b, path: str) -> int:
+    # Gives its size.
     with open_regular(path, _MOST) as file:
-        digest.update(b"%d " % os.fstat(file.fileno()).st_size)
+        size = os.fstat(file.fileno()).st_size
+        digest.update(b"%d " % size)
         while True:
             piece = file.read(_PIECE)
             if not piece:
-                return
+                return size
             digest.update(piece)

@@ -1,4 +1,4 @@
-"""The rows of one capture, and of a program."""
+"""The rows of one capture, or of one of its trace streams, and of a program."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.analysis.counts import ExecutionCounts
 from gdb_etm.analysis.coverage import LinePlaces, program_branches
 from gdb_etm.analysis.edges import EdgeCounts
+from gdb_etm.capture import RawCapture
 from gdb_etm.diagnosis.suspicion import Suspicion
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.farm.identity import build_id
@@ -34,10 +35,13 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.garbage import garbage_uncollected
+from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, long_costs, profile_of
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.decoded import Decoded
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.decoding import decode_capture
 from gdb_etm.session.diagnosed import Diagnosed, NothingWrong, diagnosed_of
 from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.progress import Meter
@@ -51,12 +55,59 @@ _LONG = 1 << 24
 NO_FAULT, NOT_KNOWN, NOT_JUDGED = "none", "not known", ""
 
 
+class TraceUnit(NamedTuple):
+    """A trace stream of a capture with several."""
+
+    # Which of the snapshot's trace buffers that can be decoded, from 0.
+    buffer: int
+    trace_id: int
+
+
 class Subject(NamedTuple):
     """A content to analyse, and one capture that has it."""
 
     path: str
     content: str
     analysis: str
+    # What alone is analysed of it; None: all.
+    unit: Optional[TraceUnit] = None
+
+    @property
+    def name(self) -> str:
+        """What its tables are known by."""
+        return self.analysis if self.unit is None else "%s %d %d" % (self.analysis, *self.unit)
+
+
+class Facts(NamedTuple):
+    """What is known of a capture, or of one of its trace streams."""
+
+    # Of all its trace units, in order.
+    units: Tuple[str, ...] = ()
+    cores: Tuple[str, ...] = ()
+    size: int = 0
+    # Of what was analysed.
+    instructions: int = 0
+    gaps: int = 0
+    verdicts: Tuple[str, ...] = ()
+    # Why it could not be; empty: it could.
+    reason: str = ""
+
+    def joined(self, other: Facts) -> Facts:
+        """Add another trace stream of the capture."""
+        sums = self.instructions + other.instructions, self.gaps + other.gaps
+        return Facts(*other[:3], *sums, self.verdicts + other.verdicts, self.reason or other.reason)
+
+    def rows(self, program: FarmProgram, subject: Subject) -> Rows:
+        """Give the row of the capture."""
+        names = ", ".join(self.units), ", ".join(self.cores)
+        # Of many cores the one that went wrong counts.
+        verdict = max(self.verdicts, key=lambda one: one not in (NO_FAULT, NOT_JUDGED), default=NOT_JUDGED)
+        reason = self.reason
+        if not self.instructions and not reason:
+            reason = "no instructions were seen in %d bytes of trace" % self.size
+        counts = (self.size, self.instructions, self.gaps)
+        known = (program.identity, program.build_id, *names, *counts, NOT_JUDGED if reason else verdict, reason)
+        return {CONTENTS.name: [(subject.analysis, subject.content, *known)]}
 
 
 class FarmProgram:
@@ -115,77 +166,75 @@ class FarmProgram:
         return (piece.path, piece.line) if piece is not None else (None, None)
 
 
-def measure(program: FarmProgram, subject: Subject) -> Rows:
-    """Analyse a capture.
+def trace_units(path: str, files: Sequence[str]) -> List[TraceUnit]:
+    """List a capture's trace streams, as far as its registers name them.
 
-    What cannot be analysed is one row, with the reason.
+    :raises EtmError: It cannot be read.
     """
-    rows: Rows = {}
-    found = _Found(program, subject, rows)
+    found: Dict[TraceUnit, None] = {}
+    for buffer, capture in enumerate(_decodable(path, files)):
+        for source in capture.sources:
+            if source.protocol in PROTOCOLS:
+                found[TraceUnit(buffer, PROTOCOLS[source.protocol].config(source).trace_id)] = None
+    return list(found)
+
+
+def measure(program: FarmProgram, subject: Subject) -> Tuple[Rows, Facts]:
+    """Analyse a capture, or one of its trace streams.
+
+    :returns: All rows but that of the capture, and what is known of it; without rows where that has a reason.
+    """
+    found = _Found(program, subject)
     try:
         with garbage_uncollected():
             found.read()
-        reason = ""
+        return found.rows, found.facts
     except EtmError as error:
         reason = str(error)
     except Exception as error:  # a fault of ours in one capture is no reason to give up the others
         words = " ".join(str(error).split())
         reason = "gdb_etm failed, please report it: %s: %s" % (type(error).__name__, words)
-    if reason:
-        rows.clear()
-    rows[CONTENTS.name] = [found.facts(reason)]
-    return rows
+    return {}, found.facts._replace(reason=reason)
 
 
-def bad_rows(program: FarmProgram, subject: Subject, reason: str) -> Rows:
-    """Give the row of a capture that could not be analysed."""
-    return {CONTENTS.name: [_Found(program, subject, {}).facts(reason)]}
+def _decodable(path: str, files: Sequence[str]) -> List[RawCapture]:
+    # A snapshot may have a buffer of another kind of trace besides; where it has no other the decoder says so.
+    captures = read_captures(path, files)
+    found = [one for one in captures if any(source.protocol in PROTOCOLS for source in one.sources)]
+    return found or captures
 
 
 class _Found:
     # What was found in a capture so far.
 
-    def __init__(self, program: FarmProgram, subject: Subject, rows: Rows) -> None:
+    def __init__(self, program: FarmProgram, subject: Subject) -> None:
         self._program = program
         self._subject = subject
-        self._rows = rows
-        # In order, once each.
-        self._units: Dict[str, None] = {}
-        self._cores: Dict[str, None] = {}
-        self._size = self._instructions = self._gaps = 0
+        self.rows: Rows = {}
+        self.facts = Facts()
         self._verdicts: List[str] = []
 
-    def facts(self, reason: str) -> Row:
-        program, subject = self._program, self._subject
-        names = ", ".join(self._units), ", ".join(self._cores)
-        # Of many cores the one that went wrong counts.
-        verdict = max(self._verdicts, key=lambda one: one not in (NO_FAULT, NOT_JUDGED), default=NOT_JUDGED)
-        counts = (self._size, self._instructions, self._gaps)
-        known = (program.identity, program.build_id, *names, *counts, NOT_JUDGED if reason else verdict, reason)
-        return (subject.analysis, subject.content, *known)
-
     def read(self) -> None:
-        program = self._program
+        program, unit = self._program, self._subject.unit
         decoders = program.decoders()
-        for capture in read_captures(self._subject.path, program.files):
-            self._size += len(capture.buffer)
-            for source in capture.sources:
-                self._units[source.protocol] = None
-                if source.core is not None:
-                    self._cores[source.core.type] = None
-            record = CaptureRecord(1, capture, self._subject.path, False, program.session.meter)
-            record.anchored = anchored_of(capture)
-            for decoded in record.decoded((), decoders, None).values():
-                self._add(decoded)
-        if not self._instructions:
-            raise CommandError("no instructions were seen in %d bytes of trace" % self._size)
+        captures = _decodable(self._subject.path, program.files)
+        sources = [source for capture in captures for source in capture.sources]
+        units = tuple(dict.fromkeys([source.protocol for source in sources]))
+        cores = tuple(dict.fromkeys([source.core.type for source in sources if source.core is not None]))
+        self.facts = Facts(units, cores, sum([len(capture.buffer) for capture in captures]))
+        for capture in captures if unit is None else captures[unit.buffer : unit.buffer + 1]:
+            anchored = anchored_of(capture)
+            only = None if unit is None else unit.trace_id
+            for trace_id, history in decode_capture(capture, program.session.meter, decoders, only).items():
+                self._add(Decoded(history, program.session.meter, anchored, trace_id))
+        self.facts = self.facts._replace(verdicts=tuple(self._verdicts))
 
     def _add(self, decoded: Decoded) -> None:
         counts, edges = ExecutionCounts(), EdgeCounts()
         counts.add(decoded.history)
         edges.add(decoded.history)
-        self._instructions += counts.instructions
-        self._gaps += counts.gaps
+        sums = self.facts.instructions + counts.instructions, self.facts.gaps + counts.gaps
+        self.facts = self.facts._replace(instructions=sums[0], gaps=sums[1])
         self._put(GAPS.name, decoded, self._gap_rows(decoded))
         if not counts.instructions:
             return
@@ -199,7 +248,7 @@ class _Found:
 
     def _put(self, table: str, decoded: Decoded, rows: Iterator[Row]) -> None:
         own = self._subject.analysis, decoded.trace_id
-        self._rows.setdefault(table, []).extend((*own, *row) for row in rows)
+        self.rows.setdefault(table, []).extend((*own, *row) for row in rows)
 
     def _gap_rows(self, decoded: Decoded) -> Iterator[Row]:
         for number, event in decoded.history.interruptions():

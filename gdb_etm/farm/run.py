@@ -7,15 +7,16 @@ batches, of which the scheduler knows few at a time.
 from __future__ import annotations
 
 import os
+from functools import reduce
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.errors import CommandError
 from gdb_etm.farm.cluster import DaskClient, LostTask, cluster, run_all
 from gdb_etm.farm.identity import analysis_of, program_of, version_here
-from gdb_etm.farm.measure import FarmProgram, Subject
+from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceUnit
 from gdb_etm.farm.samples import ProgramSamples, check_name, write_samples
 from gdb_etm.farm.store import ParquetStore
-from gdb_etm.farm.work import Assignment, analyse, give_up, identify
+from gdb_etm.farm.work import Assignment, Identified, analyse, conclude, identify
 from gdb_etm.session.progress import Meter
 from gdb_etm.snapshot.folder import ROOT_FILE
 from gdb_etm.views.text import plural
@@ -42,6 +43,8 @@ class FarmRequest(NamedTuple):
     workers: Optional[int] = None
     # A profile for a compiler, of these captures; None: none.
     samples: Optional[str] = None
+    # Bytes of a snapshot whose trace streams are analysed one by one; None: as :class:`Assignment` says.
+    large: Optional[int] = None
 
 
 class FarmResult(NamedTuple):
@@ -85,6 +88,8 @@ def run_on(client: DaskClient, request: FarmRequest, paths: Sequence[str], meter
         if not store.has_program(identity):
             store.write_program(identity, program.rows())
         assignment = Assignment(store.folder, files, identity, version_here())
+        if request.large is not None:
+            assignment = assignment._replace(large=request.large)
         run = _Run(store, assignment, program, client, meter)
         result = run.run(paths)
         if request.samples is None:
@@ -133,6 +138,8 @@ class _Run:
         # By path: columns of the table of captures.
         self._captures: Dict[str, Dict[str, Any]] = {}
         self._done: Set[str] = store.done()
+        # The trace streams of large ones, by analysis; None where one is not known yet.
+        self._units: Dict[str, Dict[TraceUnit, Optional[Facts]]] = {}
 
     def run(self, paths: Sequence[str]) -> FarmResult:
         try:
@@ -158,9 +165,12 @@ class _Run:
         with self._meter.task("reading %s" % plural(len(paths), "capture"), len(paths)) as task:
             for ended in run_all(self._client, identify, ((self._assignment, piece) for piece in pieces)):
                 piece = ended.arguments[1]
-                hashes = [("", DIED)] * len(piece) if isinstance(ended, LostTask) else ended.result
-                for path, (content, reason) in zip(piece, hashes):
-                    self._captures[path] = self._columns(content, reason)
+                died = [Identified("", DIED)] * len(piece)
+                found: Sequence[Identified] = died if isinstance(ended, LostTask) else ended.result
+                for path, one in zip(piece, found):
+                    self._captures[path] = self._columns(one.content, one.reason)
+                    if one.units:
+                        self._units[self._captures[path]["analysis"]] = dict.fromkeys(one.units)
                 task.advance(len(piece))
 
     def _columns(self, content: str, reason: str) -> Dict[str, Any]:
@@ -180,20 +190,39 @@ class _Run:
     def _analyse(self, todo: Sequence[Subject]) -> None:
         threads = max(sum(self._client.nthreads().values()), 1)
         size = min(max(len(todo) // (threads * _BATCHES), 1), _BATCH)
-        batches = [tuple(todo[at : at + size]) for at in range(0, len(todo), size)]
+        large = [one for one in todo if one.analysis in self._units]
+        small = [one for one in todo if one.analysis not in self._units]
+        batches: List[Tuple[Subject, ...]] = [
+            (one._replace(unit=unit),) for one in large for unit in self._units[one.analysis]
+        ]
+        batches += [tuple(small[at : at + size]) for at in range(0, len(small), size)]
         with self._meter.task("analysing %s" % plural(len(todo), "capture"), len(todo)) as task:
             while batches:
                 again: List[Tuple[Subject, ...]] = []
                 for ended in run_all(self._client, analyse, ((self._assignment, batch) for batch in batches)):
                     batch: Tuple[Subject, ...] = ended.arguments[1]
-                    if not isinstance(ended, LostTask):
-                        self._done.update(subject.analysis for subject in batch)
-                        task.advance(len(batch))
-                    elif len(batch) > 1:
+                    lost = isinstance(ended, LostTask)
+                    if lost and len(batch) > 1:
                         # One of them is to blame; the others are analysed by themselves.
                         again += [(subject,) for subject in batch]
-                    else:
-                        give_up(self._assignment, self._program, batch[0], DIED)
-                        self._done.add(batch[0].analysis)
-                        task.advance(1)
+                        continue
+                    if batch[0].unit is not None:
+                        facts = Facts(reason=DIED) if isinstance(ended, LostTask) else ended.result[0]
+                        if not self._has_all(batch[0], facts):
+                            continue
+                    elif lost:
+                        conclude(self._assignment, self._program, batch[0], Facts(reason=DIED))
+                    self._done.update(subject.analysis for subject in batch)
+                    task.advance(len(batch))
                 batches = again
+
+    def _has_all(self, subject: Subject, facts: Facts) -> bool:
+        # Whether a trace stream was the last of its capture, whose row is written then.
+        units = self._units[subject.analysis]
+        assert subject.unit is not None
+        units[subject.unit] = facts
+        known = [one for one in units.values() if one is not None]
+        if len(known) < len(units):
+            return False
+        conclude(self._assignment, self._program, subject._replace(unit=None), reduce(Facts.joined, known))
+        return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from functools import lru_cache
 from typing import List, NamedTuple, Tuple
 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.farm.identity import content_of, program_of, short, version_here
-from gdb_etm.farm.measure import FarmProgram, Subject, bad_rows, measure
+from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceUnit, measure, trace_units
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.tables import Rows
 
@@ -23,45 +24,68 @@ class Assignment(NamedTuple):
     program: str
     # Of the gdb_etm that began the analysis.
     version: str
+    # Bytes of a snapshot whose trace streams are analysed one by one.
+    large: int = 64 << 20
 
 
-def identify(assignment: Assignment, paths: Tuple[str, ...]) -> List[Tuple[str, str]]:
-    """Hash captures.
+class Identified(NamedTuple):
+    """What a capture is known by."""
 
-    :returns: For each its content's hash and an empty reason, or an empty hash and why it cannot be read.
-    """
+    # Its hash; empty where it cannot be read.
+    content: str
+    # Why it cannot be read.
+    reason: str = ""
+    # The trace streams of a large one.
+    units: Tuple[TraceUnit, ...] = ()
+
+
+def identify(assignment: Assignment, paths: Tuple[str, ...]) -> List[Identified]:
+    """Hash captures, in their order."""
     _check(assignment)
-    found: List[Tuple[str, str]] = []
-    for path in paths:
-        try:
-            found.append((content_of(path), ""))
-        except EtmError as error:
-            found.append(("", str(error)))
-    return found
+    return [_identified(assignment, path) for path in paths]
 
 
-def analyse(assignment: Assignment, batch: Tuple[Subject, ...]) -> int:
-    """Analyse captures and write their rows.
+def _identified(assignment: Assignment, path: str) -> Identified:
+    try:
+        content, size = content_of(path)
+    except EtmError as error:
+        return Identified("", str(error))
+    if size <= assignment.large or not os.path.isdir(path):
+        return Identified(content)
+    try:
+        units = trace_units(path, assignment.files)
+    except EtmError:
+        return Identified(content)  # who analyses it says why
+    return Identified(content, "", tuple(units) if len(units) > 1 else ())
 
-    :returns: How many they are.
+
+def analyse(assignment: Assignment, batch: Tuple[Subject, ...]) -> List[Facts]:
+    """Analyse captures, or a trace stream of one, and write their rows.
+
+    :returns: What is known of each.
     """
     _check(assignment)
     program = _program(assignment.files, assignment.program)
     rows: Rows = {}
+    found: List[Facts] = []
     for subject in batch:
-        _add(rows, measure(program, subject))
+        more, facts = measure(program, subject)
+        _add(rows, more)
+        if subject.unit is None:
+            _add(rows, facts.rows(program, subject))
+        found.append(facts)
     ParquetStore(assignment.folder).write_batch(batch_name(batch), rows)
-    return len(batch)
+    return found
 
 
-def give_up(assignment: Assignment, program: FarmProgram, subject: Subject, reason: str) -> None:
-    """Write the row of a capture that no worker survives."""
-    ParquetStore(assignment.folder).write_batch(batch_name((subject,)), bad_rows(program, subject, reason))
+def conclude(assignment: Assignment, program: FarmProgram, subject: Subject, facts: Facts) -> None:
+    """Write the row of a capture whose other rows are written, or that has none."""
+    ParquetStore(assignment.folder).write_batch(batch_name((subject,)), facts.rows(program, subject))
 
 
 def batch_name(batch: Tuple[Subject, ...]) -> str:
     """Name a batch by its content: done twice it is written once."""
-    return short(*(subject.analysis for subject in batch))
+    return short(*(subject.name for subject in batch))
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""The board's truth, and the commands for one capture: tables of many.
+"""The board's truth, real captures, and the commands for one capture: tables of many.
 
 DuckDB and pandas read the tables; a worker is killed by the system.
 """
@@ -18,10 +18,14 @@ from typing import Any, Dict, Iterator, List, NamedTuple
 
 import pytest
 
+from gdb_etm.farm.cluster import cluster
+from gdb_etm.farm.run import FarmRequest, run_on
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.tables import CAPTURES, CONTENT_TABLES
+from gdb_etm.session.progress import Meter
 from tests.dumps.crashed import crash
 from tests.farm.made import ELF, analyse, cut_captures, everything, query
+from tests.shared import capture_folder
 from tests.terminal import children
 
 for _needed in ("distributed", "cryptography", "pyarrow", "duckdb"):
@@ -186,7 +190,8 @@ def test_a_scheduler_of_ones_own_loses_a_worker(made: Made, tmp_path: Path) -> N
         started[1].kill()
         assert command.wait(timeout=100) == 0
         assert started[0].poll() is None and started[2].poll() is None
-    assert everything(out, _NAMES) == everything(made.out, _NAMES)
+    assert everything(out, _NAMES[1:]) == everything(made.out, _NAMES[1:])
+    assert len(query(out, "FROM captures")) == 2 * _COUNT + 1
 
 
 @contextmanager
@@ -219,3 +224,20 @@ def test_a_crash_has_its_verdict(tmp_path: Path) -> None:
     ((exception, verdict, text, tier),) = query(tmp_path / "out", "SELECT exception, verdict, text, tier FROM faults")
     assert query(tmp_path / "out", "SELECT verdict, reason FROM captures") == [(verdict, "")]
     assert exception and verdict and text and tier in ("exact", "assumed")
+
+
+def test_trace_streams_of_a_large_capture_are_analysed_one_by_one(tmp_path: Path) -> None:
+    # Six ETMv4 units; three ETMv3 and two PTM.  What is larger than 16 KiB is large here.
+    paths = [capture_folder(name) for name in ("juno_r1_1", "TC2")]
+    tables = []
+    with cluster(None, 2) as client:
+        for large, batches in ((1 << 40, 2), (1 << 14, 2 + 6 + 5)):
+            out = tmp_path / ("%d" % large)
+            run_on(client, FarmRequest(paths, [str(ELF)], str(out), large=large), paths, Meter(None))
+            tables.append(everything(out, _NAMES))
+            # With the empty one.
+            assert len(list((out / "contents").glob("*.parquet"))) == 1 + batches
+    assert tables[0] == tables[1]
+    units = [(unit, reason) for unit, reason in query(out, "SELECT unit, reason FROM captures ORDER BY ALL")]
+    assert units == [("etmv3, ptm, itm", ""), ("etmv4", "")]
+    assert len(query(out, "SELECT DISTINCT analysis, trace_id FROM profile")) == 8
