@@ -1,4 +1,4 @@
-"""The rows of one capture, or of one of its trace streams, and of a program."""
+"""The rows of a capture, or of a program."""
 
 from __future__ import annotations
 

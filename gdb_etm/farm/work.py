@@ -79,7 +79,7 @@ def analyse(assignment: Assignment, batch: Tuple[Subject, ...]) -> List[Facts]:
 
 
 def conclude(assignment: Assignment, program: FarmProgram, subject: Subject, facts: Facts) -> None:
-    """Write the row of a capture whose other rows are written, or that has none."""
+    """Write the row of a capture, its last or its only one."""
     ParquetStore(assignment.folder).write_batch(batch_name((subject,)), facts.rows(program, subject))
 
 

@@ -1,6 +1,6 @@
-"""The board's truth, real captures, and the commands for one capture: tables of many.
+"""The board's truth, and the commands for one capture: tables of many.
 
-DuckDB and pandas read the tables; a worker is killed by the system.
+DuckDB and pandas read the tables; a worker is killed by the system.  Real captures have several trace streams.
 """
 
 from __future__ import annotations
