@@ -79,7 +79,7 @@ class Subject(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a capture, or of one of its trace streams."""
+    """What is known of a capture, or of a trace stream."""
 
     # Of all its trace units, in order.
     units: Tuple[str, ...] = ()
