@@ -40,8 +40,6 @@ from gdb_etm.recovery.values import Tier
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, long_costs, profile_of
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.decoded import Decoded
-from gdb_etm.session.captures import Decoded
-from gdb_etm.session.decoding import decode_capture
 from gdb_etm.session.diagnosed import Diagnosed, NothingWrong, diagnosed_of
 from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.session.progress import Meter
@@ -223,10 +221,12 @@ class _Found:
         cores = tuple(dict.fromkeys([source.core.type for source in sources if source.core is not None]))
         self.facts = Facts(units, cores, sum([len(capture.buffer) for capture in captures]))
         for capture in captures if unit is None else captures[unit.buffer : unit.buffer + 1]:
-            anchored = anchored_of(capture)
+            record = CaptureRecord(1, capture, self._subject.path, False, program.session.meter)
+            record.anchored = anchored_of(capture)
             only = None if unit is None else unit.trace_id
-            for trace_id, history in decode_capture(capture, program.session.meter, decoders, only).items():
-                self._add(Decoded(history, program.session.meter, anchored, trace_id))
+            for trace_id, decoded in record.decoded((), decoders, None, only).items():
+                if only in (None, trace_id):
+                    self._add(decoded)
         self.facts = self.facts._replace(verdicts=tuple(self._verdicts))
 
     def _add(self, decoded: Decoded) -> None:
