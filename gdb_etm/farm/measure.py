@@ -53,7 +53,7 @@ _LONG = 1 << 24
 NO_FAULT, NOT_KNOWN, NOT_JUDGED = "none", "not known", ""
 
 
-class TraceUnit(NamedTuple):
+class TraceStream(NamedTuple):
     """A trace stream of a capture with several."""
 
     # Which of the snapshot's trace buffers that can be decoded, from 0.
@@ -68,7 +68,7 @@ class Subject(NamedTuple):
     content: str
     analysis: str
     # What alone is analysed of it; None: all.
-    unit: Optional[TraceUnit] = None
+    unit: Optional[TraceStream] = None
 
     @property
     def name(self) -> str:
@@ -164,16 +164,16 @@ class FarmProgram:
         return (piece.path, piece.line) if piece is not None else (None, None)
 
 
-def trace_units(path: str, files: Sequence[str]) -> List[TraceUnit]:
+def trace_streams(path: str, files: Sequence[str]) -> List[TraceStream]:
     """List a capture's trace streams, as far as its registers name them.
 
     :raises EtmError: It cannot be read.
     """
-    found: Dict[TraceUnit, None] = {}
+    found: Dict[TraceStream, None] = {}
     for buffer, capture in enumerate(_decodable(path, files)):
         for source in capture.sources:
             if source.protocol in PROTOCOLS:
-                found[TraceUnit(buffer, PROTOCOLS[source.protocol].config(source).trace_id)] = None
+                found[TraceStream(buffer, PROTOCOLS[source.protocol].config(source).trace_id)] = None
     return list(found)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from gdb_etm.errors import CommandError
 from gdb_etm.farm.cluster import DaskClient, LostTask, cluster, run_all
 from gdb_etm.farm.identity import analysis_of, program_of, version_here
-from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceUnit
+from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceStream
 from gdb_etm.farm.samples import ProgramSamples, check_name, write_samples
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.work import Assignment, Identified, analyse, conclude, identify
@@ -139,7 +139,7 @@ class _Run:
         self._captures: Dict[str, Dict[str, Any]] = {}
         self._done: Set[str] = store.done()
         # The trace streams of large ones, by analysis; None where one is not known yet.
-        self._units: Dict[str, Dict[TraceUnit, Optional[Facts]]] = {}
+        self._units: Dict[str, Dict[TraceStream, Optional[Facts]]] = {}
 
     def run(self, paths: Sequence[str]) -> FarmResult:
         try:

@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Tuple
 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.farm.identity import content_of, program_of, short, version_here
-from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceUnit, measure, trace_units
+from gdb_etm.farm.measure import Facts, FarmProgram, Subject, TraceStream, measure, trace_streams
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.tables import Rows
 
@@ -36,7 +36,7 @@ class Identified(NamedTuple):
     # Why it cannot be read.
     reason: str = ""
     # The trace streams of a large one.
-    units: Tuple[TraceUnit, ...] = ()
+    units: Tuple[TraceStream, ...] = ()
 
 
 def identify(assignment: Assignment, paths: Tuple[str, ...]) -> List[Identified]:
@@ -53,7 +53,7 @@ def _identified(assignment: Assignment, path: str) -> Identified:
     if size <= assignment.large or not os.path.isdir(path):
         return Identified(content)
     try:
-        units = trace_units(path, assignment.files)
+        units = trace_streams(path, assignment.files)
     except EtmError:
         return Identified(content)  # who analyses it says why
     return Identified(content, "", tuple(units) if len(units) > 1 else ())

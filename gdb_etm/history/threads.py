@@ -63,8 +63,15 @@ class Threads:
         self.entries: List[List[int]] = []
         self._numbers: Dict[int, int] = {}
         self._firsts: List[int] = []
+        # By thread, the first instructions of its entries; made at the first look.
+        self._own_firsts: Dict[int, List[int]] = {}
         self._of_handlers = _of_unseen(rows)
-        self._alike = {frozenset(self._groups[at] for at in pair) for pair in alike}
+        # By group, those that are not told apart from it everywhere.
+        self._alike: Dict[int, Set[int]] = {}
+        for one, other in ((self._groups[at], self._groups[than]) for at, than in alike):
+            if one != other:
+                self._alike.setdefault(one, set()).add(other)
+                self._alike.setdefault(other, set()).add(one)
         self.threads = self._find([segment.shift for segment in segments] or [0])
 
     def _find(self, shifts: List[int]) -> List[HistoryThread]:
@@ -95,8 +102,7 @@ class Threads:
         count = sum([self.last(at) - rows[at].first + 1 for at in found])
         function = outermost.function if outermost is not None else None
         group = self._groups[rows[found[0]].stretch]
-        pairs = [pair - {group} for pair in self._alike if group in pair and len(pair) > 1]
-        alike = sorted(self._numbers[other] for pair in pairs for other in pair if other in self._numbers)
+        alike = sorted(self._numbers[other] for other in self._alike.get(group, ()) if other in self._numbers)
         first, last = rows[found[0]].first, self.last(found[-1])
         return HistoryThread(self._numbers[group], function, count, first, last, is_last, tuple(alike))
 
@@ -141,20 +147,25 @@ class Threads:
         :param number: Of the instruction.
         """
         own = self.entries[thread - 1]
-        found = bisect_right([self._rows[at].first for at in own], number) - 1
+        found = bisect_right(self._begins(thread), number) - 1
         return found >= 0 and min(number, self._instructions) <= self.last(own[found])
 
     def next(self, thread: int, number: int) -> Optional[int]:
         """Find the first instruction of a thread from ``number`` on."""
         own = self.entries[thread - 1]
-        found = bisect_left([self._rows[at].first for at in own], number)
+        found = bisect_left(self._begins(thread), number)
         return self._rows[own[found]].first if found < len(own) else None
 
     def left(self, thread: int, number: int) -> Optional[int]:
         """Find the instruction after a thread's last one before ``number``."""
         own = self.entries[thread - 1]
-        found = bisect_right([self._rows[at].first for at in own], number - 1) - 1
+        found = bisect_right(self._begins(thread), number - 1) - 1
         return self.last(own[found]) + 1 if found >= 0 else None
+
+    def _begins(self, thread: int) -> List[int]:
+        if thread not in self._own_firsts:
+            self._own_firsts[thread] = [self._rows[at].first for at in self.entries[thread - 1]]
+        return self._own_firsts[thread]
 
     def suspended(self, thread: int, number: int) -> Suspension:
         """Find where a thread waits before an instruction of another one.
@@ -165,7 +176,7 @@ class Threads:
         :param number: Of the instruction.
         """
         own = self.entries[thread - 1]
-        found = bisect_right([self._rows[at].first for at in own], number - 1) - 1
+        found = bisect_right(self._begins(thread), number - 1) - 1
         if found < 0:
             row = self._rows[own[0]]
             return Suspension(row.frame, row.address)

@@ -116,8 +116,11 @@ def test_each_halt_of_a_cortex_a9_gives_its_trace(tmp_path: Path) -> None:
     assert len(listed) > 3000 and ran[-len(listed) :] == listed
 
 
-def _connections_that_ended(server: OpenOcd) -> int:
-    return "".join(server.said).count("dropped 'gdb' connection")
+def _wait_for_ended_connections(server: OpenOcd, count: int) -> None:
+    until = time.monotonic() + 60
+    while "".join(server.said).count("dropped 'gdb' connection") < count:
+        assert time.monotonic() < until, server.said
+        time.sleep(0.2)
 
 
 def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
@@ -142,12 +145,11 @@ def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
                     if line.startswith(b">>>"):
                         break
                 time.sleep(1.5)
-                before, until = _connections_that_ended(server), time.monotonic() + 60
+                # A process has taken GDB's place at OpenOCD.
+                _wait_for_ended_connections(server, 1)
                 os.kill(gdb.pid, signal.SIGKILL)
-            # The process that had taken GDB's place leaves OpenOCD when all is put back.
-            while _connections_that_ended(server) == before:
-                assert time.monotonic() < until, server.said
-                time.sleep(0.2)
+            # It leaves OpenOCD when all is put back.
+            _wait_for_ended_connections(server, 2)
         # OpenOCD is gone; a new one looks.
         output = run_openocd(config, "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
     assert "0xe0041004: 00000000" in output and "\nrunning\n" in output
