@@ -185,6 +185,8 @@ class RelaySession:
             gdb.settimeout(_LEAVING_SECONDS)
             try:
                 return gdb.recv(1, socket.MSG_PEEK) == b""
+            except ConnectionError:
+                return True  # it was killed before it had read all that it was sent
             except OSError:
                 return False
 

@@ -151,5 +151,5 @@ def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
             # It leaves OpenOCD when all is put back.
             _wait_for_ended_connections(server, 2)
         # OpenOCD is gone; a new one looks.
-        output = run_openocd(config, "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
-    assert "0xe0041004: 00000000" in output and "\nrunning\n" in output
+        output = run_openocd(config, "poll", "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
+    assert "0xe0041004: 00000000" in output and "\nrunning\n" in output, "".join(server.said) + output
