@@ -13,6 +13,7 @@ from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.exports.formats import Encode
 from gdb_etm.offline.program_sources import sources_of
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.session.analysed import CYCLES, INSTRUCTIONS, count_all, profile_of
 from gdb_etm.session.diagnosed import diagnosed
 from gdb_etm.session.reported import ReportParts, report_document
@@ -58,12 +59,13 @@ def written_report(
     :param encode: Makes the file.
     :raises CommandError: There are no instructions, or it cannot be written.
     """
-    decoded = session.shown(trace_id)
-    profile = profile_of(session.debugger, decoded, unit)
-    sources = sources_of(session.debugger.program_files())
-    coverage = sources.coverage(count_all([decoded]), decoded.history.blocks)
-    has_fault, fault = _fault(session, trace_id)
-    document = report_document(session, decoded, ReportParts(coverage, profile, fault, has_fault))
+    with garbage_uncollected():
+        decoded = session.shown(trace_id)
+        profile = profile_of(session.debugger, decoded, unit)
+        sources = sources_of(session.debugger.program_files())
+        coverage = sources.coverage(count_all([decoded]), decoded.history.blocks)
+        has_fault, fault = _fault(session, trace_id)
+        document = report_document(session, decoded, ReportParts(coverage, profile, fault, has_fault))
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
