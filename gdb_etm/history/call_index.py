@@ -12,15 +12,7 @@ from itertools import accumulate, chain
 from operator import add
 from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
-from gdb_etm.history.call_steps import (
-    MATTERING,
-    CalledAt,
-    CallStep,
-    StepMemory,
-    StepReader,
-    Unrepeatable,
-    spans_of,
-)
+from gdb_etm.history.call_steps import MATTERING, CalledAt, CallStep, StepMemory, StepReader, Unrepeatable, spans_of
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.reader import RangeReader

@@ -54,13 +54,12 @@ def untraced_exceptions(history: ExecutionHistory, begun_at: Optional[int], is_s
 
 def _after(history: ExecutionHistory, place: int) -> Optional[int]:
     # An ETMv3 does not say where the core was halted: behind an instruction that has one successor it was there.
-    recorder = history.recorder
-    number = sum(recorder.table.runs[run].instructions for run in recorder.order[:place])
+    number = history.entry_first(place) - 1
     found = successors(history, number) if number else ()
     return found[0] if len(found) == 1 else None
 
 
 def _start(recorder: Recorder, place: int) -> Optional[int]:
     # Where the first range begins from an entry on; a synchronisation alone has none.
-    following = (recorder.table.runs[run].ranges() for run in recorder.order[place:])
+    following = (recorder.table.runs[recorder.order[at]].ranges() for at in range(place, len(recorder.order)))
     return next((executed.start for ranges in following for _, executed in ranges), None)

@@ -16,12 +16,13 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Sequence, Tuple
 from urllib.parse import quote, unquote
 
-from gdb_etm.capture import BufferEnd, RecordedPiece
+from gdb_etm.capture import RecordedPiece
 from gdb_etm.files import plain
 from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
+from gdb_etm.snapshot.trace import CHANGED_KEY, NOTHING, OMITTED_KEY, is_nothing, read_end
 
 _REGISTERS, _NAMES, _PIECE = "registers", "names", "piece"
-_OMITTED, _CHANGED, _BEFORE, _NOTHING = "omitted", "changed", "before", "nothing"
+_BEFORE = "before"
 _UNKNOWN, _SAME = "-", "="
 # The most that a snapshot holds: its sections and lines are bounded.
 MAX_PIECES = 1 << 12
@@ -41,8 +42,8 @@ def pieces_lines(pieces: Sequence[RecordedPiece]) -> List[str]:
         same = piece.begin and piece.begin == before
         lines.append("begin=%s" % (_SAME if same else _state(names, piece.begin)))
         lines.append("end=%s" % _state(names, piece.registers))
-        told = ((_OMITTED, piece.is_whole), (_CHANGED, piece.is_untouched), (_BEFORE, piece.follows_untouched))
-        lines += ["%s=%s" % (key, _NOTHING) for key, is_nothing in told if is_nothing]
+        told = ((OMITTED_KEY, piece.is_whole), (CHANGED_KEY, piece.is_untouched), (_BEFORE, piece.follows_untouched))
+        lines += ["%s=%s" % (key, NOTHING) for key, is_nothing in told if is_nothing]
         texts = (("origin", piece.origin), ("ran", piece.ran), ("unseen", piece.unseen))
         lines += ["%s=%s" % (key, quote(text, safe=_PLAIN)) for key, text in texts if text]
         before = piece.registers
@@ -70,15 +71,15 @@ def read_pieces(ini: IniFile, size: int) -> Tuple[RecordedPiece, ...]:
         pieces.append(
             RecordedPiece(
                 section.require("size").number(),
-                _end(section.require("oldest")),
+                read_end(section.require("oldest")),
                 before if begin.value == _SAME else _read_state(begin, names),
                 registers,
-                _is_nothing(section, _OMITTED),
-                _is_nothing(section, _CHANGED),
+                is_nothing(section, OMITTED_KEY),
+                is_nothing(section, CHANGED_KEY),
                 _text(section, "ran"),
                 _text(section, "origin"),
                 _text(section, "unseen"),
-                _is_nothing(section, _BEFORE),
+                is_nothing(section, _BEFORE),
             )
         )
         before = registers
@@ -94,18 +95,6 @@ def _read_state(entry: IniEntry, names: Sequence[str]) -> Dict[str, int]:
         raise entry.error("%d values for %d registers" % (len(words), len(names)))
     values = [entry._replace(value=word).number() if word != _UNKNOWN else None for word in words]
     return {name: value for name, value in zip(names, values) if value is not None}
-
-
-def _end(entry: IniEntry) -> BufferEnd:
-    try:
-        return BufferEnd[entry.value.upper()]
-    except KeyError:
-        raise entry.error("%r is not known" % entry.value) from None
-
-
-def _is_nothing(section: Section, key: str) -> bool:
-    entry = section.get(key)
-    return entry is not None and entry.value.lower() == _NOTHING
 
 
 def _text(section: Section, key: str) -> str:

@@ -149,13 +149,16 @@ def _read_buffer(folder: Folder, section: Section, sources: Tuple[TraceSource, .
         sources,
         _buffer_end(section),
         section.require("name").value,
-        is_whole=_is_nothing(section, OMITTED_KEY),
-        is_untouched=_is_nothing(section, CHANGED_KEY),
+        is_whole=is_nothing(section, OMITTED_KEY),
+        is_untouched=is_nothing(section, CHANGED_KEY),
     )
 
 
-def _is_nothing(section: Section, key: str) -> bool:
-    # Said by our own writer alone, as the next one is.
+def is_nothing(section: Section, key: str) -> bool:
+    """Tell whether a key says that nothing was left out, or changed; only our own writer has such keys.
+
+    :raises SnapshotError: It says something else.
+    """
     entry = section.get(key)
     if entry is not None and entry.value.lower() != NOTHING:
         raise entry.error("%r is not known" % entry.value)
@@ -179,8 +182,14 @@ def _sources_in(trace: IniFile, sources: Dict[str, TraceSource]) -> Optional[Dic
 def _buffer_end(section: Section) -> BufferEnd:
     # Only our own writer says it; other readers pass over a key that they do not know.
     entry = section.get("oldest")
-    if entry is None:
-        return BufferEnd.UNKNOWN
+    return BufferEnd.UNKNOWN if entry is None else read_end(entry)
+
+
+def read_end(entry: IniEntry) -> BufferEnd:
+    """Read why a buffer's oldest byte is the oldest.
+
+    :raises SnapshotError: No such reason is known.
+    """
     try:
         return BufferEnd[entry.value.upper()]
     except KeyError:
