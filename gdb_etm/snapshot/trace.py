@@ -155,7 +155,9 @@ def _read_buffer(folder: Folder, section: Section, sources: Tuple[TraceSource, .
 
 
 def is_nothing(section: Section, key: str) -> bool:
-    """Tell whether a key says that nothing was left out, or changed; only our own writer has such keys.
+    """Tell whether a key says that nothing was left out, or changed.
+
+    Only our own writer has such keys.
 
     :raises SnapshotError: It says something else.
     """
