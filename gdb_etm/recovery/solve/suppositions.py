@@ -20,9 +20,9 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Times that it is begun again without what did not come true, and those of them after contradictions.
 _ROUNDS, _CONTRADICTIONS = 8, 4
-# It is given up where fewer than one link in so many comes true.
+# It is given up where fewer than one of many links in so many comes true.
 _WORTH = 3
-# Stores of unknown address from which on contradictions cost much.
+# Links, and stores of unknown address, from which on it costs much to begin again.
 _MANY = 650
 # Contradictions that are looked at after one of them.
 _FURTHER = 40
@@ -84,7 +84,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
             may_alias.wanted, may_alias.supposed = None, []
             return
         propagation.restore(saved)
-        if _WORTH * len(confirmed) < len(supposed) and not placed:
+        if _WORTH * len(confirmed) < len(supposed) and len(supposed) > _MANY and not placed:
             return
         pairs = confirmed
     propagation.restore(saved)
