@@ -178,12 +178,25 @@ def unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
         if row.event is not None:
             before = None
             continue
+        if has_interrupted(row.frame):
+            found.add(row.frame)
         if row.entered is Entered.EXCEPTION_RETURN and before is not None:
             outer = returning(before, row.frame)
             if outer.up is row.frame:
                 found.add(outer)
         before = row.frame
     return found
+
+
+def has_interrupted(frame: Frame) -> bool:
+    """Tell whether a handler began with a frame, and where it returned to nothing was seen.
+
+    The entry of its exception was not seen either.
+    """
+    up = frame.up
+    if up is None or up.up is not None or frame.is_tail_call:
+        return False
+    return up.function is None and not up.is_exception and frame.return_address is None
 
 
 def returning(frame: Frame, to: Frame) -> Frame:

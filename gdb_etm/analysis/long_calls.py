@@ -11,12 +11,14 @@ from collections import Counter
 from typing import Counter as CounterOf
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.analysis.activity import returning
+from gdb_etm.analysis.activity import has_interrupted, returning
 from gdb_etm.analysis.profile import UNKNOWN
-from gdb_etm.history.call_groups import CallGroups, StepGroup
+from gdb_etm.history.call_groups import CallGroups, GroupEntries, StepGroup
 from gdb_etm.history.call_index import CallIndex
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.later_callers import NO_FATES, Fates, KnownCallers
+from gdb_etm.history.stacks import outermost_of
 
 _BEGINS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 
@@ -33,11 +35,20 @@ class FunctionCost(NamedTuple):
 
 
 class _Debt(NamedTuple):
-    # Instructions whose outer callers are found later in the history, or not at all.
+    # Instructions whose outer callers are found later in the history, or not at all; those of the frame that a stretch
+    # began in.
 
     stretch: int
     # Level of the outermost frame that was known, and the functions up to it.
     level: int
+    functions: FrozenSet[Function]
+
+
+class _LooseDebt(NamedTuple):
+    # The same of a frame that the one that its stretch began in does not lead to.
+
+    # Its index among the frames after the group.
+    frame: int
     functions: FrozenSet[Function]
 
 
@@ -71,6 +82,8 @@ def _later_callers(index: CallIndex, debt: _Debt, interrupted: Set[int]) -> Iter
     if known is None or known.level != debt.level:
         return
     while known.up is not None and not known.up.is_exception and known.up.level not in interrupted:
+        if has_interrupted(known):
+            return
         known = known.up
         yield known.function or UNKNOWN
 
@@ -84,6 +97,16 @@ class _GroupSums(NamedTuple):
     # By the stretch, counted from the group's: what is owed, and where handlers returned to.
     debts: CounterOf[_Debt]
     interrupted: Dict[int, Set[int]]
+    loose: CounterOf[_LooseDebt]
+
+
+class _Place(NamedTuple):
+    # Where a group is, as far as its debts depend on that.
+
+    level: int
+    stretch: int
+    # What becomes known of the frames after it, by its number; -1: no matter.
+    later: int
 
 
 def call_sums(index: CallGroups) -> CallSums:
@@ -91,46 +114,66 @@ def call_sums(index: CallGroups) -> CallSums:
     sums = CallSums()
     groups: Dict[Tuple[int, ...], _GroupSums] = {}
     times: CounterOf[Tuple[int, ...]] = Counter()
-    places: CounterOf[Tuple[Tuple[int, ...], int, int]] = Counter()
+    places: CounterOf[Tuple[Tuple[int, ...], _Place]] = Counter()
     for group in index.groups():
         if group.steps not in groups:
             groups[group.steps] = _group_sums(index, group)
         times[group.steps] += 1
         found = groups[group.steps]
-        if found.debts or found.interrupted:
-            places[group.steps, group.level, group.stretch] += 1
+        if found.debts or found.interrupted or found.loose:
+            later = index.later.after(group.step + len(group.steps)) if found.loose else -1
+            places[group.steps, _Place(group.level, group.stretch, later)] += 1
     for steps, count in times.items():
         found = groups[steps]
         for mine, theirs in ((sums.calls, found.calls), (sums.own, found.own), (sums.inclusive, found.inclusive)):
             for function, number in theirs.items():
                 mine[function] += number * count
-    for (steps, level, stretch), count in places.items():
-        found = groups[steps]
-        for debt, number in found.debts.items():
-            where = stretch + debt.stretch, debt.level + (0 if debt.stretch else level)
-            sums.debts[_Debt(*where, debt.functions)] += number * count
-        for after, levels in found.interrupted.items():
-            known = sums.interrupted.setdefault(stretch + after, set())
-            known.update(one + (0 if after else level) for one in levels)
+    for (steps, place), count in places.items():
+        _add_debts(sums, groups[steps], place, count)
+        _add_loose(sums, groups[steps], index.later.fates(place.later) if place.later >= 0 else NO_FATES, count)
     return sums
 
 
+def _add_debts(sums: CallSums, found: _GroupSums, place: _Place, times: int) -> None:
+    for debt, number in found.debts.items():
+        level = debt.level + (0 if debt.stretch else place.level)
+        sums.debts[_Debt(place.stretch + debt.stretch, level, debt.functions)] += number * times
+    for after, levels in found.interrupted.items():
+        known = sums.interrupted.setdefault(place.stretch + after, set())
+        known.update(one + (0 if after else place.level) for one in levels)
+
+
+def _add_loose(sums: CallSums, found: _GroupSums, later: Fates, times: int) -> None:
+    for debt, number in found.loose.items():
+        for function in {*_callers_of(later[debt.frame])} - debt.functions:
+            sums.inclusive[function] += number * times
+
+
+def _callers_of(known: KnownCallers) -> Iterator[Function]:
+    # The functions that called; what a handler interrupted did not call it.
+    for below, one in zip(known, known[1:]):
+        if below.return_address is None:
+            return
+        yield one.function or UNKNOWN
+
+
 def _group_sums(index: CallGroups, group: StepGroup) -> _GroupSums:
-    sums = _GroupSums(Counter(), Counter(), Counter(), Counter(), {})
-    behind, rows = index.read(group)
+    sums = _GroupSums(Counter(), Counter(), Counter(), Counter(), {}, Counter())
+    entries = index.read(group)
     # Links between frames that reading made are in all of the entries.
-    open_, begun = behind, (0, group.ran + 1)
+    open_, begun = entries.goes_on, (0, group.ran + 1)
     unseen: Set[Frame] = set()
-    for row in rows:
-        if row.event is None and row.entered is Entered.EXCEPTION_RETURN and behind is not None:
-            _mark(sums, unseen, behind, row)
-        behind = row.frame if row.event is None else None
-    for row in rows:
-        _close(sums, open_, begun, row.first, unseen)
+    before = open_
+    for row in entries.rows:
+        if row.event is None and row.entered is Entered.EXCEPTION_RETURN and before is not None:
+            _mark(sums, unseen, before, row)
+        before = row.frame if row.event is None else None
+    for row in entries.rows:
+        _count(sums, entries, open_, begun, row.first, unseen)
         open_, begun = row.frame if row.event is None else None, (row.stretch, row.first)
         if open_ is not None and row.entered in _BEGINS:
             sums.calls[row.frame.function or UNKNOWN] += 1
-    _close(sums, open_, begun, group.until + 1, unseen)
+    _count(sums, entries, open_, begun, group.until + 1, unseen)
     return sums
 
 
@@ -143,12 +186,14 @@ def _mark(sums: _GroupSums, unseen: Set[Frame], before: Frame, row: FrameEntry) 
         sums.interrupted.setdefault(row.stretch, set()).add(row.frame.level)
 
 
-def _is_open(frame: Frame) -> bool:
-    # What a handler interrupted before anything of it was seen: its function is found later.
-    return frame.up is None and frame.function is None and not frame.is_exception
-
-
-def _close(sums: _GroupSums, frame: Optional[Frame], begun: Tuple[int, int], until: int, unseen: Set[Frame]) -> None:
+def _count(
+    sums: _GroupSums,
+    entries: GroupEntries,
+    frame: Optional[Frame],
+    begun: Tuple[int, int],
+    until: int,
+    unseen: Set[Frame],
+) -> None:
     # Counts the instructions of a frame since it went on, in some stretch.
     stretch, first = begun
     instructions = until - first
@@ -156,10 +201,14 @@ def _close(sums: _GroupSums, frame: Optional[Frame], begun: Tuple[int, int], unt
         return
     sums.own[frame.function or UNKNOWN] += instructions
     functions = {frame.function or UNKNOWN}
-    while frame.up is not None and not (frame.up.is_exception or _is_open(frame.up) or frame in unseen):
+    while frame.up is not None and not (frame.up.is_exception or has_interrupted(frame) or frame in unseen):
         frame = frame.up
         functions.add(frame.function or UNKNOWN)
     for function in functions:
         sums.inclusive[function] += instructions
-    if frame.up is None or _is_open(frame.up) and frame not in unseen:
+    if frame.up is not None:
+        return
+    if frame is outermost_of(entries.firsts[stretch]):
         sums.debts[_Debt(stretch, frame.level, frozenset(functions))] += instructions
+    elif frame in entries.after:
+        sums.loose[_LooseDebt(entries.after.index(frame), frozenset(functions))] += instructions

@@ -15,7 +15,8 @@ What is seen in it:
   ``halts.py``; ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of that.
 - ``call_index.py``: the same of a long history, whose entries are read when somebody looks.  ``call_steps.py`` keeps
   what runs do, by the reader's state (``reader_states.py``); ``call_patterns.py`` does the same with packets, to read
-  all entries of what repeats, and ``call_groups.py`` reads each step's entries once.
+  all entries of what repeats, and ``call_groups.py`` reads each step's entries once.  ``later_callers.py`` knows the
+  callers that only later returns show.
 - ``stack.py``: the call stack at a position; ``folding.py``: calls folded around one.
 - ``clock.py``: cycles and timestamps; ``budget.py``: what the bytes are spent on.
 

@@ -31,6 +31,18 @@ class StepGroup(NamedTuple):
     until: int
 
 
+class GroupEntries(NamedTuple):
+    """The entries of a group."""
+
+    # The frame that goes on until the first of them, if one does.
+    goes_on: Optional[Frame]
+    rows: List[FrameEntry]
+    # Those that the stretches began in.
+    firsts: List[Frame]
+    # Those of the state after them.
+    after: List[Frame]
+
+
 class CallGroups(CallIndex):
     """An index of a call history, with the groups of its steps."""
 
@@ -57,12 +69,10 @@ class CallGroups(CallIndex):
         counts = Counter(self._places)
         return (counts[entry] for entry in range(len(self._history.order) + 1))
 
-    def read(self, group: StepGroup) -> Tuple[Optional[Frame], List[FrameEntry]]:
+    def read(self, group: StepGroup) -> GroupEntries:
         """Read the entries of a group.
 
         Levels count from the group's, stretches too.
-
-        :returns: The frame that goes on until the first of them, if one does; and the entries.
         """
         history, follower, event = self._history, self._follower, group.step - group.entry
         follower.put(self._state(group.step), group.ran + 1, 0)
@@ -74,7 +84,10 @@ class CallGroups(CallIndex):
             for item in self._items(entry, event, until, run, ran):
                 follower.reader.item(item)
             event, ran = until, ran + (run.instructions if run is not None else 0)
-        return goes_on, follower.pauses.kept(follower.reader.rows)
+        state = follower.reader.state()
+        assert state is not None
+        firsts = [stretch.first for stretch in follower.reader.stretches]
+        return GroupEntries(goes_on, follower.pauses.kept(follower.reader.rows), firsts, state[1])
 
 
 def _is_returning(state: ReaderState) -> bool:

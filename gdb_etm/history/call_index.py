@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from functools import reduce
 from itertools import accumulate, chain
 from operator import add
 from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple, Union
@@ -15,8 +16,9 @@ from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple,
 from gdb_etm.history.call_steps import MATTERING, CalledAt, CallStep, StepMemory, StepReader, Unrepeatable, spans_of
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame
+from gdb_etm.history.later_callers import LaterCallers, all_followed, complete, fates, is_open, is_unnamed
 from gdb_etm.history.reader import RangeReader
-from gdb_etm.history.stacks import add_callers, segments_of, stitch
+from gdb_etm.history.stacks import add_callers, outermost_of, segments_of, stitch
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Event, Gap
 from gdb_etm.protocols.recorder import Chain, Run
@@ -79,9 +81,13 @@ class CallIndex:
             # Where it was called is found when somebody asks.
             frame.called_at = ~index
         self._unplaced = len(frames)
+        opened = {index: frame for index, frame in enumerate(frames) if is_open(frame)}
+        outermost = [index for index, frame in opened.items() if frame.up is None]
         if self._steps:
             follower.reader.rows.append(FrameEntry(0, 0, None, 0, 0, Entered.START, None, frames[0]))
         self._end = follower.reader.end()
+        self._last = fates(opened, outermost, ())
+        self._later: Optional[LaterCallers] = None
         segments = segments_of(ended, [stretch.first for stretch in follower.reader.stretches])
         stitch(segments)
         # The frames that the stretches began in, with all their callers.
@@ -172,6 +178,7 @@ class CallIndex:
             (min(lows, default=None),),
             (),
             called_at,
+            reduce(lambda later, step: all_followed(step.fates, later), steps[-2::-1], steps[-1].fates),
         )
 
     def _read_event(self, follower: StepReader, state: int, index: int, entry: int) -> int:
@@ -211,6 +218,13 @@ class CallIndex:
                 low = _HIGHEST if step.lowest[-1] is None else step.lowest[-1]
         return lowest, ended
 
+    @property
+    def later(self) -> LaterCallers:
+        """What becomes known of frames after each step."""
+        if self._later is None:
+            self._later = LaterCallers(self._steps, [step.fates for step in self._memory.steps], self._last)
+        return self._later
+
     def outermost(self, stretch: int) -> Frame:
         """Give the frame that a stretch began in, with its callers."""
         return self._firsts[stretch]
@@ -231,14 +245,17 @@ class CallIndex:
         reader, frames = self._reader(step, ran)
         until = bisect_right(self._places, entry)
         for item in self._items(entry, event, until, history.run(history.order[entry]), ran):
-            if isinstance(item, Span) and item.number > number:
-                break
             reader.item(item)
         found, stretch = frames[0], 0
         for row in reader.rows:
             if row.event is None and row.first <= number:
                 found, stretch = row.frame, row.stretch
-        add_callers(reader.stretches[stretch].first, self._firsts[bisect_left(self._stretches, step) + stretch])
+        first = reader.stretches[stretch].first
+        if outermost_of(found) is not outermost_of(first) or any(map(is_unnamed, found.chain())):
+            state = reader.state()
+            assert state is not None
+            complete(state[1], self.later.fates(self.later.after(entry + until + 1)))
+        add_callers(first, self._firsts[bisect_left(self._stretches, step) + stretch])
         self._place(found, len(frames), step)
         return found
 

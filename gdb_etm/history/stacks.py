@@ -155,10 +155,12 @@ def _adopt_callers(left: Frame, right: Frame) -> None:
     shift = right.level - left.level
     for one, other in zip(left.chain(), right.chain()):
         left, right = one, other
+    if right.up is None and left.up is not None:
+        right.return_address = left.return_address
     for caller in islice(left.callers(), _DEEPEST):
         if right.up is not None:
             return
-        right.up = Frame(caller.level + shift, caller.function, None, None)
+        right.up = Frame(caller.level + shift, caller.function, None, caller.return_address)
         right.up.is_tail_call = caller.is_tail_call
         right = right.up
 
@@ -177,9 +179,10 @@ def add_callers(first: Frame, known: Frame) -> None:
     if first.up is None and known.up is not None:
         first.return_address = known.return_address
     while first.up is None and known.up is not None:
-        known = known.up
-        first.up = Frame(first.level - 1, known.function, None, known.return_address)
-        first.up.is_tail_call = known.is_tail_call
+        up = known.up
+        first.up = Frame(first.level + up.level - known.level, up.function, None, up.return_address)
+        first.up.is_tail_call = up.is_tail_call
+        known = up
         first = first.up
 
 
