@@ -189,9 +189,9 @@ def unseen_handlers(rows: Sequence[FrameEntry]) -> Set[Frame]:
 
 
 def has_interrupted(frame: Frame) -> bool:
-    """Tell whether a handler began with a frame, and where it returned to nothing was seen.
+    """Tell whether a handler began with a frame and returned.
 
-    The entry of its exception was not seen either.
+    Neither the entry of its exception nor what ran after its return was seen.
     """
     up = frame.up
     if up is None or up.up is not None or frame.is_tail_call:
