@@ -13,7 +13,7 @@ from gdb_etm.history.frames import Frame, Function
 
 
 class KnownFrame(NamedTuple):
-    """A frame, as far as it is known at the end of a step, or of the history."""
+    """A frame, as far as it is known by then."""
 
     function: Optional[Function]
     # Where it goes on in its caller.
@@ -35,7 +35,7 @@ def is_unnamed(frame: Frame) -> bool:
 
 
 def is_open(frame: Frame) -> bool:
-    """Tell whether more may become known of a frame: its callers, or its function."""
+    """Tell whether a frame's callers, or its function, may become known."""
     return frame.up is None or is_unnamed(frame)
 
 

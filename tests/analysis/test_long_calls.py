@@ -51,7 +51,10 @@ def test_costs_are_those_of_the_profile(program: str, begin: float) -> None:
 @pytest.mark.parametrize("size", [64, 4096])
 @pytest.mark.parametrize("name", CAPTURES)
 def test_real_captures(name: str, size: int) -> None:
-    """Functions are made up: code runs from one into another, and returns to where no one called."""
+    """Functions are made up.
+
+    Code runs from one into another, and returns to where no one called.
+    """
 
     def resolve(address: int) -> Optional[Function]:
         start = address // size * size
