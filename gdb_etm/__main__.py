@@ -60,38 +60,22 @@ def _each(make: Callable[[argparse.Namespace], Iterator[str]], arguments: argpar
             arguments.notes.append("%s: %s" % (capture.name, error))
 
 
-def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
-    known = list(found)
-    if wanted is not None and wanted not in known:
-        names = ", ".join("0x%02x" % number for number in known) or "none"
-        raise CommandError("no trace with ID 0x%02x; the snapshot has: %s" % (wanted, names))
-
-
 def _meter() -> Meter:
     from gdb_etm.session.progress import Meter, TerminalLine
 
     return Meter(TerminalLine(sys.stderr))
 
 
-def _histories(arguments: argparse.Namespace, capture: RawCapture) -> Dict[int, ExecutionHistory]:
-    from gdb_etm.history.build import streams
-    from gdb_etm.session.decoding import decode_capture
+def _histories(arguments: argparse.Namespace) -> Dict[int, ExecutionHistory]:
+    from gdb_etm.session.saved import histories_of
 
-    histories = decode_capture(capture, _meter(), trace_id=arguments.id)
-    if not histories:
-        _check_id(arguments.id, [stream.trace_id for stream in streams(capture)])
-    return histories
+    return histories_of(arguments.capture, _meter(), arguments.id)
 
 
 def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
-    from gdb_etm.history.build import all_streams
-    from gdb_etm.session.decoding import taking_apart
+    from gdb_etm.session.saved import streams_of
 
-    capture: RawCapture = arguments.capture
-    with taking_apart(capture, _meter()) as taken:
-        found = all_streams(capture, taken.advance)
-    _check_id(arguments.id, [stream.trace_id for stream in found])
-    return [stream for stream in found if arguments.id in (None, stream.trace_id)]
+    return streams_of(arguments.capture, _meter(), arguments.id)
 
 
 def _window(arguments: argparse.Namespace, length: int, what: str) -> NumberRange:
@@ -127,14 +111,14 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
         return
     # All of them: there is no need to count them first.
     chosen = _streams(arguments)
-    yield from packet_lines(packets_of(chosen), 1, len(chosen) > 1)
+    yield from packet_lines(packets_of(chosen), 1, len({stream.trace_id for stream in chosen}) > 1)
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.views.elements import element_object, element_rows, element_text, end_object
 
     capture: RawCapture = arguments.capture
-    histories = _histories(arguments, capture)
+    histories = _histories(arguments)
     if arguments.format == "none":
         return
     rows = (row for row in element_rows(histories) if arguments.id in (None, row[1]))
@@ -153,7 +137,7 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
     debugger = OfflineDebugger(arguments.elf)
     words = instruction_words(debugger)
-    histories = _histories(arguments, arguments.capture)
+    histories = _histories(arguments)
     if len(histories) > 1 and (arguments.words or arguments.format == "json"):
         names = ", ".join("0x%02x" % trace_id for trace_id in histories)
         raise CommandError("a range is of one trace ID: --id with one of %s" % names)

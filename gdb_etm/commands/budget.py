@@ -22,9 +22,9 @@ def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
     found = record.streams()
     streams = [stream for stream in found if wanted in (None, stream.trace_id)]
     if wanted is not None and not streams:
-        raise no_such_id(wanted, record.number, [stream.trace_id for stream in found])
+        raise no_such_id(wanted, record.number, sorted({stream.trace_id for stream in found}))
     with session.meter.task("counting packets", sum(len(stream.data) for stream in streams)) as task:
-        budgets = [spend(stream, task.advance) for stream in streams]
+        budgets = spend(streams, task.advance)
     histories = {}
     if record.has_program or session.images_for(record):
         for stream in streams:

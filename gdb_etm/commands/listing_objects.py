@@ -142,7 +142,7 @@ def _threads(session: DebugSession, values: Values) -> Dict[str, Any]:
 def _budget(session: DebugSession, values: Values) -> Dict[str, Any]:
     record = session.look()
     wanted = values.get(TRACE_ID)
-    streams = [spend(one, lambda done: None) for one in record.streams() if wanted in (None, one.trace_id)]
+    streams = spend([one for one in record.streams() if wanted in (None, one.trace_id)], lambda done: None)
     rows = [
         {
             "id": one.trace_id,

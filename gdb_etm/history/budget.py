@@ -80,23 +80,32 @@ class Worth(NamedTuple):
     how: str
 
 
-def spend(stream: SourceStream, advance: Advance) -> StreamBudget:
-    """Count the packets of a stream by kinds."""
-    words = "data" if stream.is_data else "instructions"
-    title = "%s %s" % (stream.source.protocol, words) if stream.reader is not None else "not decoded"
-    reader = stream.reader
+def spend(streams: Sequence[SourceStream], advance: Advance) -> List[StreamBudget]:
+    """Count the packets of each trace ID by kinds."""
+    found: Dict[int, List[SourceStream]] = {}
+    for stream in streams:
+        found.setdefault(stream.trace_id, []).append(stream)
+    return [_budget(pieces, advance) for pieces in found.values()]
+
+
+def _budget(pieces: Sequence[SourceStream], advance: Advance) -> StreamBudget:
+    first, size = pieces[0], sum(len(piece.data) for piece in pieces)
+    words = "data" if first.is_data else "instructions"
+    title = "%s %s" % (first.source.protocol, words) if first.reader is not None else "not decoded"
+    reader = first.reader
     if reader is None:
-        return StreamBudget(stream.trace_id, title, len(stream.data), ())
-    of = reader.data.packets if stream.is_data and reader.data is not None else reader.packets
+        return StreamBudget(first.trace_id, title, size, ())
+    of = reader.data.packets if first.is_data and reader.data is not None else reader.packets
     packets: Dict[str, int] = Counter()
     sizes: Dict[str, int] = Counter()
-    for packet in of(reader.config(stream.source), stream.data, stream.offset_of):
-        packets[packet.name] += 1
-        sizes[packet.name] += len(packet.raw)
-        advance(len(packet.raw))
+    for piece in pieces:
+        for packet in of(reader.config(piece.source), piece.data, piece.offset_of):
+            packets[packet.name] += 1
+            sizes[packet.name] += len(packet.raw)
+            advance(len(packet.raw))
     shares = [Share(name, count, sizes[name]) for name, count in packets.items()]
     shares.sort(key=lambda share: (-share.size, share.name))
-    return StreamBudget(stream.trace_id, title, len(stream.data), tuple(shares))
+    return StreamBudget(first.trace_id, title, size, tuple(shares))
 
 
 def count_branches(history: ExecutionHistory, depth: int, advance: Advance) -> TakenBranches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture, TraceSource, pieces_of
 from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import Stream, deframe
 from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
@@ -59,9 +59,13 @@ def streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[So
 def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
     """Split a capture by trace IDs: decodable ones first, then the others.
 
+    One of several halts gives the streams of each.
+
     :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
+    if capture.pieces:
+        return _streams_of_pieces(capture, progress)
     sources = [source for source in capture.sources if source.protocol in PROTOCOLS]
     if not sources:
         found = ", ".join("%s (%s)" % (source.name, source.protocol) for source in capture.sources) or "none"
@@ -82,6 +86,21 @@ def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> Lis
         if trace_id not in known:
             result.append(framed.stream(others.get(trace_id, _NO_SOURCE), trace_id, False))
     return result
+
+
+def _streams_of_pieces(capture: RawCapture, progress: Optional[Progress]) -> List[SourceStream]:
+    found: List[SourceStream] = []
+    begin = 0
+    for piece in pieces_of(capture):
+        for stream in all_streams(piece, progress):
+            lost = tuple([gap._replace(offset=begin + gap.offset) for gap in stream.lost])
+            found.append(stream._replace(offset_of=partial(_behind, begin, stream.offset_of), lost=lost))
+        begin += len(piece.buffer)
+    return found
+
+
+def _behind(begin: int, offset_of: Callable[[int], int], position: int) -> int:
+    return begin + offset_of(position)
 
 
 def data_trace_id(source: TraceSource) -> Optional[int]:

@@ -171,7 +171,7 @@ class CaptureRecord:
             found = self.streams()
             chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
             if not chosen and trace_id is not None:
-                raise no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
+                raise no_such_id(trace_id, self.number, sorted({stream.trace_id for stream in found}))
             if not chosen:
                 raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
             self._packets[trace_id] = Packets(chosen, self._meter)

@@ -50,7 +50,7 @@ class Packets:
         # What ``etm packets`` showed last.
         self.shown: Optional[NumberRange] = None
         # Whether there are several trace IDs to tell apart.
-        self.are_several = len(chosen) > 1
+        self.are_several = len({stream.trace_id for stream in chosen}) > 1
         self._chosen = chosen
         self._meter = meter
         self._size = sum(len(stream.data) for stream in chosen)

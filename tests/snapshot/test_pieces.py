@@ -1,17 +1,23 @@
-"""Histories of several halts in snapshot folders: property tests, damage, and ``trc_pkt_lister``."""
+"""Histories of several halts in snapshot folders: property tests, damage, real captures."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import List
+from typing import List, Tuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Core, RawCapture, RecordedPiece, TraceSource, pieces_of
+from gdb_etm.protocols.elements import Range
+from gdb_etm.session.packet_listing import packets_of
+from gdb_etm.session.progress import Meter
+from gdb_etm.session.saved import histories_of, streams_of
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
+from gdb_etm.views.elements import element_rows
+from tests.shared import read_capture
 
 _NAMES = st.sampled_from(["r0", "sp", "pc", "xpsr", "msp_ns"])
 _STATES = st.dictionaries(_NAMES, st.integers(0, 0xFFFFFFFF))
@@ -82,3 +88,25 @@ def test_damage_costs_the_halts_and_not_the_trace(tmp_path: Path, old: str, new:
     (found,) = read_snapshot(str(tmp_path))
     assert not found.pieces and len(found.buffer) == 32
     assert any(said in note and "as if it was read at one halt" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["Snowball", "TC2"])
+def test_no_packet_goes_on_behind_a_halt(name: str) -> None:
+    """Each piece begins anew, in the middle of a packet too."""
+    capture = read_capture(name)
+    cuts = [capture.buffer[160:-16], capture.buffer[:-32], capture.buffer[48:]]
+    pieces = [_HALTED._replace(size=len(cut), end=BufferEnd.WRAPPED, begin={}, registers={}) for cut in cuts]
+    whole = capture._replace(buffer=b"".join(cuts), pieces=tuple(pieces), end=BufferEnd.WRAPPED)
+    packets, ranges, begin = [], [], 0
+    for part in pieces_of(whole):
+        for trace_id, packet in packets_of(streams_of(part, Meter(), None)):
+            packets.append((trace_id, packet._replace(offset=begin + packet.offset)))
+        ranges += [(begin + offset, *rest) for offset, *rest in ranges_of(part)]
+        begin += len(part.buffer)
+    assert list(packets_of(streams_of(whole, Meter(), None))) == packets
+    assert ranges_of(whole) == ranges and ranges
+
+
+def ranges_of(capture: RawCapture) -> List[Tuple[object, ...]]:
+    found = element_rows(histories_of(capture, Meter(), None))
+    return [row for row in found if isinstance(row[2], Range)]
