@@ -8,20 +8,27 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Iterator, List, Sequence
 
 import pytest
 
-from tests.access.processes import write_forever
+from gdb_etm.access.logs import LogKeeper
+from gdb_etm.access.request_handler import RequestHandler
+from gdb_etm.access.wire import encode_line
+from gdb_etm.beside.relay import RelaySession
+from tests.access.processes import wait_until, write_forever
 from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.gdb_session import ROOT, SCRIPT, demo_script, gdb_program, run_gdb
 from tests.openocd import OpenOcd, board_with_pins, connect_commands, openocd, run_openocd
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
 ELF = DEMO / "demo.elf"
+_TRCPRGCTLR = 0xE0041004
 BACK = ["reverse-stepi", "reverse-step", "backtrace", "reverse-finish", "print *message", "reverse-continue", "stepi"]
 
 
@@ -153,3 +160,28 @@ def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
         # OpenOCD is gone; a new one looks.
         output = run_openocd(config, "poll", "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
     assert "0xe0041004: 00000000" in output and "\nrunning\n" in output, "".join(server.said) + output
+
+
+def test_a_gdb_that_is_killed_before_it_has_read_everything_is_gone(tmp_path: Path) -> None:
+    """A socket stands for GDB: it reads no acknowledgment, so that its end resets the connection.
+
+    The relay's own thread, which may meet the reset first, waits for its turn.
+    """
+    forever = write_forever(tmp_path / "forever.elf")
+    with board_with_pins(tmp_path, "m33", "--elf", str(forever)) as config:
+        with openocd(config, "reset halt") as server:
+            with closing(RelaySession("localhost", server.port)) as session, socket.socket(socket.AF_UNIX) as gdb:
+                desk = RequestHandler(session, LogKeeper())
+                on = {"op": "write32", "ap": 0, "address": _TRCPRGCTLR, "value": 1}
+                for request in (on, {"op": "at_end", "steps": [[0, _TRCPRGCTLR, 0, 0]]}):
+                    assert b"error" not in desk.answer(encode_line(request))
+                assert session.port(0).read32(_TRCPRGCTLR) == 1
+                gdb.connect(session.hello().gdb_server)
+                gdb.sendall(b"+$c#63")
+                assert wait_until(lambda: session.states() == ["running"])
+                with session.probe.borrowed():
+                    gdb.close()
+                    desk.finish()
+            _wait_for_ended_connections(server, 1)
+        output = run_openocd(config, "poll", "echo [mdw 0xe0041004]", "echo [m33.cpu curstate]")
+    assert "0xe0041004: 00000000" in output and "\nrunning\n" in output, output
