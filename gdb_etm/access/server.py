@@ -68,8 +68,10 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
     session: Optional[PyocdSession] = None
     try:
         _install_signals(ignore_interrupt=arguments.stdio)
+        gc.disable()
         session = _open(arguments, front, watchdog, streams)
         gc.freeze()  # what pyOCD is made of stays, and need not be looked at when something else is to be found
+        gc.enable()
         if streams is not None:
             _serve_stdio(session, log, streams)
         else:
@@ -83,6 +85,7 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
         _report(ConnectError("pyOCD failed: %s: %s" % (type(error).__name__, error)), streams)
         return 1
     finally:
+        gc.enable()
         if session is not None:
             _close_in_time(session)
     return 0
