@@ -23,8 +23,9 @@ class _NoPyocd:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take which part of the sweeps runs."""
+    """Take which part of the sweeps runs, and of the core."""
     parser.addoption(sweeps.OPTION, default="1/1", help="of tests marked sweep every third case, from the second: 2/3")
+    parser.addoption(sweeps.CORE, default="1/1", help="of tests marked every_gdb every third, from the second: 2/3")
 
 
 def pytest_configure() -> None:
@@ -42,10 +43,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Mark what drives GDB; leave the sweeps' other parts out."""
+    """Mark what drives GDB; leave the other parts out."""
     for item in items:
         gdb_marker.mark(item)
-    config.hook.pytest_deselected(items=sweeps.choose(items, config.getoption(sweeps.OPTION)))
+    left = sweeps.choose(items, config.getoption(sweeps.OPTION), config.getoption(sweeps.CORE))
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.hookimpl(hookwrapper=True)
