@@ -163,9 +163,9 @@ def test_a_killed_gdb_leaves_the_unit_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_gdb_that_is_killed_before_it_has_read_everything_is_gone(tmp_path: Path) -> None:
-    """A socket stands for GDB: it reads no acknowledgment, so that its end resets the connection.
+    """A socket stands for GDB, whose end resets the connection.
 
-    The relay's own thread, which may meet the reset first, waits for its turn.
+    It reads no acknowledgment.  The relay's own thread, which may meet the reset first, waits for its turn.
     """
     forever = write_forever(tmp_path / "forever.elf")
     with board_with_pins(tmp_path, "m33", "--elf", str(forever)) as config:
