@@ -26,7 +26,7 @@ def _base_names(node: ast.ClassDef) -> Set[str]:
 def _classes() -> Iterator[Tuple[Path, str, Dict[str, str], ast.ClassDef]]:
     # The classes of the package, each with its file, its module, and where imported names are from.
     for path in sorted((ROOT / "gdb_etm").rglob("*.py")):
-        tree = parse(path)
+        tree = parse(str(path.relative_to(ROOT)))
         imported = {
             alias.asname or alias.name: "%s.%s" % (node.module, alias.name)
             for node in ast.walk(tree)

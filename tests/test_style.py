@@ -8,8 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple, Union
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "gdb_etm").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
@@ -107,19 +105,27 @@ def length(function: Function) -> int:
     return (function.end_lineno or 0) - function.lineno + 1 - documentation
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_module(name: str) -> None:
+def faults_of_module(name: str) -> Iterator[str]:
+    """Yield what is wrong with a file as a whole."""
     text = (ROOT / name).read_text("utf-8")
     if not text:
-        assert name.endswith("__init__.py")
+        if not name.endswith("__init__.py"):
+            yield "is empty"
         return
-    assert ast.get_docstring(parse(name)), "no docstring"
-    if not name.endswith("__init__.py"):
-        assert "\nfrom __future__ import annotations\n" in text
-    assert name.rpartition("/")[0] in TABLES or text.count("\n") <= MAX_FILE_LINES[name.split("/")[0]]
+    if not ast.get_docstring(parse(name)):
+        yield "no docstring"
+    if not name.endswith("__init__.py") and "\nfrom __future__ import annotations\n" not in text:
+        yield "no future annotations"
+    if name.rpartition("/")[0] not in TABLES and text.count("\n") > MAX_FILE_LINES[name.split("/")[0]]:
+        yield "more than %d lines" % MAX_FILE_LINES[name.split("/")[0]]
     lines = text.splitlines()
     inline = [number for number, line in enumerate(lines, 1) if "# noqa" in line or "# type: ignore" in line]
-    assert name == "tests/test_style.py" or not inline, "exceptions to rules stand in setup.cfg, with a reason"
+    if name != "tests/test_style.py" and inline:
+        yield "%s: exceptions to rules stand in setup.cfg, with a reason" % inline
+
+
+def test_modules() -> None:
+    assert [(name, fault) for name in NAMES for fault in faults_of_module(name)] == []
 
 
 def test_a_large_room_has_a_map_of_all_its_files() -> None:
@@ -144,12 +150,17 @@ def test_no_public_class_name_stands_in_two_rooms() -> None:
     assert not {name: where for name, where in found.items() if len(where) > 1}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_docstrings_begin_with_a_short_paragraph(name: str) -> None:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(parse(name)):
-        words = (ast.get_docstring(node) or "").split("\n\n")[0].split() if isinstance(node, documented) else []
-        assert len(words) <= MAX_WORDS, "%s:%d %s" % (name, getattr(node, "lineno", 1), " ".join(words))
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_docstrings_begin_with_a_short_paragraph() -> None:
+    wrong = []
+    for name in NAMES:
+        for node in ast.walk(parse(name)):
+            words = (ast.get_docstring(node) or "").split("\n\n")[0].split() if isinstance(node, DOCUMENTED) else []
+            if len(words) > MAX_WORDS:
+                wrong.append("%s:%d %s" % (name, getattr(node, "lineno", 1), " ".join(words)))
+    assert not wrong
 
 
 def is_string(node: ast.stmt) -> bool:
@@ -157,22 +168,24 @@ def is_string(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_string_explains_the_line_above_it(name: str) -> None:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(parse(name)):
-        body = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
-        below = body[1:] if isinstance(node, documented) else body
-        wrong = [each.lineno for each in below if is_string(each)]
-        assert not wrong, "%s:%s: a comment stands above what it explains" % (name, wrong)
+def test_no_string_explains_the_line_above_it() -> None:
+    """A comment stands above what it explains."""
+    wrong = []
+    for name in NAMES:
+        for node in ast.walk(parse(name)):
+            body = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+            below = body[1:] if isinstance(node, DOCUMENTED) else body
+            wrong += ["%s:%d" % (name, each.lineno) for each in below if is_string(each)]
+    assert not wrong
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_functions(name: str) -> None:
-    for function in functions(name):
-        where = "%s:%d %s" % (name, function.lineno, function.name)
-        assert length(function) <= MAX_FUNCTION_LINES, where
-        assert function.returns is not None, where + " does not say what it returns"
+def test_functions_are_short_and_say_what_they_return() -> None:
+    wrong = []
+    for name in NAMES:
+        for function in functions(name):
+            if length(function) > MAX_FUNCTION_LINES or function.returns is None:
+                wrong.append("%s:%d %s" % (name, function.lineno, function.name))
+    assert not wrong
 
 
 def documented_methods() -> Set[str]:
@@ -216,23 +229,28 @@ def prints(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and named and all(keyword.arg != "file" for keyword in node.keywords)
 
 
-@pytest.mark.parametrize("name", [str(path.relative_to(ROOT)) for path in PACKAGE])
-def test_package_neither_prints_nor_swallows(name: str) -> None:
-    for node in ast.walk(parse(name)):
-        if name not in PRINTS:
-            assert not prints(node), "%s:%d prints" % (name, getattr(node, "lineno", 0))
-        if isinstance(node, ast.ExceptHandler) and name not in BROAD_EXCEPT:
-            assert not swallows(node), "%s:%d catches everything" % (name, node.lineno)
+def test_package_neither_prints_nor_swallows() -> None:
+    wrong = []
+    for name in (str(path.relative_to(ROOT)) for path in PACKAGE):
+        for node in ast.walk(parse(name)):
+            if name not in PRINTS and prints(node):
+                wrong.append("%s:%d prints" % (name, getattr(node, "lineno", 0)))
+            if isinstance(node, ast.ExceptHandler) and name not in BROAD_EXCEPT and swallows(node):
+                wrong.append("%s:%d catches everything" % (name, node.lineno))
+    assert not wrong
 
 
 def test_allowed_broad_excepts_exist() -> None:
     assert all((ROOT / name).exists() for name in BROAD_EXCEPT)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "/test_" in name])
-def test_test_files_name_their_evidence(name: str) -> None:
-    docstring = " ".join((ast.get_docstring(parse(name)) or "").lower().split())
-    assert any(kind in docstring for kind in EVIDENCE), "say which kind of evidence: " + ", ".join(EVIDENCE)
+def test_test_files_name_their_evidence() -> None:
+    said = {
+        name: " ".join((ast.get_docstring(parse(name)) or "").lower().split()) for name in NAMES if "/test_" in name
+    }
+    assert len(said) > 300
+    wrong = [name for name, docstring in said.items() if not any(kind in docstring for kind in EVIDENCE)]
+    assert not wrong, "say which kind of evidence: " + ", ".join(EVIDENCE)
 
 
 def test_nothing_names_a_place_on_one_machine() -> None:
