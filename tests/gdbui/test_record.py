@@ -66,7 +66,7 @@ def recorded(board: str, folder: Path, number: int, *commands: str, options: str
 def ran(folder: Path, path: str) -> List[int]:
     """Return what really ran, from ``run`` to the end."""
     lines = (folder / "truth").read_text("ascii").splitlines()
-    begin = next(at for at, line in enumerate(lines) if line == "halt 0x%08x" % symbol(path, "run"))
+    begin = lines.index("halt 0x%08x" % symbol(path, "run"))
     end = max(at for at, line in enumerate(lines) if line.startswith("halt"))
     finish = "halt 0x%08x" % symbol(path, "finished")
     end = lines.index(finish) if finish in lines else end
