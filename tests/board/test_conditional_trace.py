@@ -94,6 +94,7 @@ def outcomes(capture: RawCapture) -> List[Tuple[int, Optional[bool]]]:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "program, configuration",
     [

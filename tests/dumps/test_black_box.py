@@ -85,6 +85,7 @@ def test_a_core_file_says_what_the_live_session_says(board: str, level: str, tmp
     assert any(line.startswith("==> collect, crash.c:") and wanted in line for line in lines)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board, level, way", OTHERS)
 def test_other_crashes(board: str, level: str, way: str, tmp_path: Path) -> None:
     found = crash(level, board, way)
@@ -101,6 +102,7 @@ def test_other_crashes(board: str, level: str, way: str, tmp_path: Path) -> None
     assert told(lines) == told(live(found.elf, board, way)) and len(told(lines)) > 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board, level", [("m33", "O0"), ("m4", "O2"), ("m0", "Os"), ("m33,mtb", "O1"), ("a9", "Os")])
 def test_other_formats_say_the_same(board: str, level: str, tmp_path: Path) -> None:
     found = crash(level, board, "call")
@@ -151,6 +153,7 @@ def hung(lines: List[str]) -> List[str]:
     return [lines[0].rpartition("what ")[2], function, why.partition(" (assumed)")[0]]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_watchdog_resets_while_it_traces(board: str, tmp_path: Path) -> None:
     found = reset_by_watchdog("Os", board)

@@ -43,6 +43,7 @@ def addresses(output: str) -> List[int]:
     return [int(match[2], 16) for match in map(_LINE.match, output.split(">>>\n")[0].splitlines()) if match]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "program, start",
     [("modes", ""), ("modes", "--cycles 1 --timestamps"), ("tables-t32", "--branch-broadcast"), ("sort-a32", "")],

@@ -56,6 +56,7 @@ def test_what_is_found(tmp_path: Path) -> None:
     assert "The trace unit has: 48-bit timestamps, branch broadcast, 4 comparators of the DWT" in lines
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "program, start", [("interrupts", ""), ("tasks", "--timestamps"), ("tables", "--branch-broadcast"), ("sort", "")]
 )

@@ -49,6 +49,7 @@ def sizes(text: str) -> Dict[str, List[int]]:
     return result
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board, start", [("m33", "etm start"), ("m7", "etm start --data both"), ("m4", "etm start")])
 def test_every_byte_is_accounted_for(board: str, start: str) -> None:
     text = budget(board, start)

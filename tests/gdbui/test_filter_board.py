@@ -44,6 +44,7 @@ def test_functions_and_no_others(board: str, options: str, tmp_path: Path) -> No
     assert history(output) == [each.address for each in instructions(tmp_path) if not outside(each.address)] != []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "words, is_handler",
     [("exceptions off", False), ("exceptions only", True), ("level thread", False), ("level s3", True)],
@@ -127,6 +128,7 @@ def combination(path: str, seed: int) -> List[str]:
     return chance.sample(choices, chance.randint(1, 4))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(8))
 def test_combinations(seed: int, tmp_path: Path) -> None:
     board, options = (M33, M7)[seed % 2]

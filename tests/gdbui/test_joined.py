@@ -36,6 +36,7 @@ def _ran(folder: Path) -> List[int]:
     return [int(line.split()[0], 16) for line in lines[begin:end] if line.startswith("0x")]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m7", "m4"])
 def test_what_the_board_ran_from_the_first_halt_to_the_fault(board: str, tmp_path: Path) -> None:
     connect = "etm connect board:%s --elf %s --etb-size 64K --truth %s" % (board, ELF, tmp_path / "truth")

@@ -47,6 +47,7 @@ def _before(folder: Path) -> List[Dict[str, int]]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["algorithms-O0", "algorithms-Os", "algorithms-O2"])
 @pytest.mark.parametrize("changes", [[], _CHANGES])
 def test_what_is_known_is_what_was_there(program: str, changes: List[str], tmp_path: Path) -> None:

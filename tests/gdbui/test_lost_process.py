@@ -48,6 +48,7 @@ def after_the_kill(elf: Path, *commands: str) -> str:
     return output.split(">>>\n")[1]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "command", ["stepi", "x/4x 0x20000000", "continue", "reverse-stepi", "etm start", "etm status"]
 )

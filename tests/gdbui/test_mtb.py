@@ -33,6 +33,7 @@ def test_what_is_found(tmp_path: Path) -> None:
     assert "The trace unit has: branches alone, into RAM from 0x20000000 on (MTB_BASE)" in lines
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["nested", "tasks", "faults"])
 def test_executed_is_decoded(program: str, tmp_path: Path) -> None:
     output = session(program, tmp_path, "etm start " + BUFFER, "continue", "etm history 1,1000000")

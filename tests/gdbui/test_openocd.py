@@ -66,6 +66,7 @@ def compared(output: str) -> List[str]:
     return [line for line in found if line and "(Ctrl-C ends it)" not in line]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("server, name", [("m33", "m33"), ("m7", "m7"), ("m4", "m4")], indirect=["server"])
 def test_the_demos_story_is_that_behind_pyocd(server: OpenOcd, name: str) -> None:
     mine = run([*connect_commands(server, ELF), "etm connect target", *story()])

@@ -27,6 +27,7 @@ def session(
     return traced(board, path, folder, ["set etm " + each for each in settings], options, more)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "board, settings, words",
     [
@@ -79,6 +80,7 @@ def test_what_the_board_lacks_is_refused_and_nothing_changes(tmp_path: Path) -> 
     assert "Tracing" not in output
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "settings, words",
     [
@@ -93,6 +95,7 @@ def test_fuller_unit_of_the_m4(settings: List[str], words: str, tmp_path: Path) 
     assert history(output) == [each.address for each in instructions(tmp_path)] != []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "settings, words",
     [

@@ -52,6 +52,7 @@ def session(board: str, faults: str, folder: Path, start: str = "") -> Tuple[Lis
     return output.split(">>>\n"), executed(folder / "truth")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "board, field, faults",
     [

@@ -79,6 +79,7 @@ def told(output: str) -> Tuple[int, int, str]:
     return int(found[1].replace(",", "")), int(found[2]), found[3]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board, number", [("m33", 130), ("m7", 8), ("m4", 8)])
 def test_stitch_loses_no_instruction(board: str, number: int, tmp_path: Path) -> None:
     counts = tmp_path / "counts"
@@ -294,6 +295,7 @@ def test_a_fault_in_a_test_suite_shows_which_tests_ran(tmp_path: Path) -> None:
     assert [found[name] > 0 for name in tests] == [True, True, True, False, False, False]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m7", "m4"])
 def test_an_exception_taken_as_the_core_runs_on_is_counted(board: str, tmp_path: Path) -> None:
     # Nothing was traced before it, so no packet tells of it: the trace begins in the handler.

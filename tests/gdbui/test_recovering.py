@@ -91,6 +91,7 @@ def compare(found: Dict[str, Any], real: List[Tuple[int, Dict[str, int]]]) -> fl
     return known / (13 * len(found["rows"]))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m4"])
 def test_what_is_told_is_true(board: str, tmp_path: Path) -> None:
     found = told(tmp_path, board, "etm start", "set etm anchor-memory on", "break find", "continue")
@@ -99,6 +100,7 @@ def test_what_is_told_is_true(board: str, tmp_path: Path) -> None:
     assert compare(found, truth(tmp_path)) > 0.9
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m7"])
 def test_a_whole_run_with_interrupts(board: str, tmp_path: Path) -> None:
     commands = ["set etm anchor-memory on", "etm start", "continue"]
@@ -127,6 +129,7 @@ def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: P
     assert 0.3 < compare(read(text), truth(tmp_path)) < 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m33", "m4"])
 def test_over_halts_at_which_nothing_was_changed(board: str, tmp_path: Path) -> None:
     # At each of the breakpoints that are ignored, and behind the step over it.
@@ -148,6 +151,7 @@ def test_over_halts_at_which_something_was_changed(change: str, tmp_path: Path) 
     assert compare(found, truth(tmp_path, 3)) < 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", ["m4 --data-trace", "m7"])
 def test_what_data_trace_says_is_known_and_true(board: str, tmp_path: Path) -> None:
     found = {}

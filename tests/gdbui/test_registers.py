@@ -31,6 +31,7 @@ def run(board: str, commands: Sequence[str]) -> List[str]:
     return run_each(commands, [CONNECT[board]])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", CONNECT)
 def test_plan_then_start_then_diff(board: str) -> None:
     commands = ["etm plan", "etm plan /f", "etm diff", "etm start", "etm diff", "etm diff --branch-broadcast"]
@@ -53,6 +54,7 @@ def test_plan_then_start_then_diff(board: str) -> None:
     assert re.search(r"^%s +0x\w+ +0x\w+ +.*%s 0, not 1" % (re.escape(name), field), other, re.M)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", CONNECT)
 def test_listing_and_reading(board: str) -> None:
     control = "TRCCONFIGR" if "ETMv4" in UNIT[board] else "ETMCR"
@@ -133,6 +135,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("board", REFUSALS)
 def test_refusals_are_one_line(board: str) -> None:
     for output, message in zip(run(board, list(REFUSALS[board])), REFUSALS[board].values()):
@@ -158,6 +161,7 @@ def test_no_completion_without_a_connection() -> None:
     assert run_gdb(["complete etm reg TRC"]) == ""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "board, words",
     [

@@ -167,6 +167,7 @@ def scored(ran: Run, recovery: Recovery) -> Score:
     return score(ran, Uses(ran), ran.start(WINDOW), recovery)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_false_fact_leaves_the_others(program: str, folder: Path) -> None:
     board = board_of(program)

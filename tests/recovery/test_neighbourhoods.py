@@ -94,6 +94,7 @@ def test_what_a_neighbourhood_tells_is_true(program: str, folder: Path) -> None:
 
 
 # A program on each kernel, and programs without one.
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["station-O2", "gateway-Og", "plant-Os", "logger-Og", "script-Og"])
 def test_no_later_answer_contradicts_an_earlier_one(program: str, folder: Path) -> None:
     board = field_board_of(program)

@@ -81,6 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["station-O2", "gateway-Og", "plant-Os", "logger-O2", "json-O0", "files-Os"])
 def test_what_is_said_to_be_the_same_is_the_same(program: str, folder: Path) -> None:
     board = board_of(program)

@@ -75,6 +75,7 @@ def test_nor_of_a_history_longer_than_a_piece_of_the_usual_size(program: str, fo
     assert found.instants.known[Tier.ASSUMED] > 1.1 * newest.instants.known[Tier.ASSUMED]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["frames-O2", "text-O2", "digest-O0"])
 def test_memory_is_what_it_is_when_all_is_worked_out_at_once(program: str, folder: Path) -> None:
     found = run_of(program, folder)

@@ -298,6 +298,7 @@ def test_a_kernel(program: str, tmp_path: Path) -> None:
 REQUESTS = [("O0", "m4", 50001), ("O0", "m33", 30001), ("Os", "m33", 70001), ("O2", "m4", 20001), ("O2", "m7", 60001)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("level, board, halt", REQUESTS)
 def test_a_kernel_that_answers_in_the_frames_of_its_threads(level: str, board: str, halt: int, tmp_path: Path) -> None:
     # Some of these are halted in a handler that no other one of its kind came before.

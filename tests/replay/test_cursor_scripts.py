@@ -27,6 +27,7 @@ def script(seed: int, count: int) -> List[str]:
     return ["reverse-stepi 40"] + choose.choices(COMMANDS, k=count)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "name, until, seed",
     [
