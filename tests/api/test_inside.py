@@ -66,21 +66,22 @@ def test_commands_see_what_a_script_connected() -> None:
     assert "ot connected" in last or "ot connected" in output[output.index("ON ") :]
 
 
-@pytest.mark.parametrize(
-    "statement, words",
-    [
-        ("gdb_etm.connect('here')", 'CommandError: "here" is none of'),
-        ("gdb_etm.current().plan()", "CommandError: not connected to a trace unit"),
-        ("gdb_etm.current().run()", "CommandError: The program is not being run"),
-        ("gdb_etm.current().run(1)", "CommandError: seconds: GDB itself waits for the halt"),
-        ("gdb_etm.current().breakpoint('nowhere')", "CommandError: "),
-        ("gdb_etm.load('/nowhere')", "MissingFile: /nowhere/snapshot.ini: no such file"),
-    ],
-)
-def test_errors_are_one_line(statement: str, words: str) -> None:
-    output = run_gdb(["python import gdb_etm", "python %s" % statement])
-    (told,) = python_errors(output)
-    assert told.startswith(words)
+ERRORS = [
+    ("gdb_etm.connect('here')", 'CommandError: "here" is none of'),
+    ("gdb_etm.current().plan()", "CommandError: not connected to a trace unit"),
+    ("gdb_etm.current().run()", "CommandError: The program is not being run"),
+    ("gdb_etm.current().run(1)", "CommandError: seconds: GDB itself waits for the halt"),
+    ("gdb_etm.current().breakpoint('nowhere')", "CommandError: "),
+    ("gdb_etm.load('/nowhere')", "MissingFile: /nowhere/snapshot.ini: no such file"),
+]
+
+
+def test_errors_are_one_line() -> None:
+    output = run_gdb(["python import gdb_etm", *("python %s" % statement for statement, _ in ERRORS)])
+    told = python_errors(output)
+    assert len(told) == len(ERRORS), output
+    for line, (statement, words) in zip(told, ERRORS):
+        assert line.startswith(words), statement
 
 
 def test_a_snapshot_is_loaded_beside_the_others(tmp_path: Path) -> None:
