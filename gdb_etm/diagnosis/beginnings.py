@@ -49,8 +49,8 @@ def beginning(
     :returns: The steps to it, and what is said of it.
     """
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
-    # The way on which the value stays the same says most.
-    own.sort(key=lambda end: not _is_same(scene, slice_.path(end.node)))
+    # The way on which the value stays the same says most; where a variable is says least.
+    own.sort(key=lambda end: (not _is_same(scene, slice_.path(end.node)), _is_variable(scene, end.node)))
     own = _of_table(scene, slice_, own[0], ends) + own if own else own
     own = _going_on(scene, slice_, own) or own
     odd = _odd(scene, slice_, races) if verdict is None and own else None
@@ -137,6 +137,13 @@ def _going_on(scene: Scene, slice_: Slice, own: Sequence[End]) -> List[End]:
     if not going or any(end.node.maker.kind is not MakerKind.CONSTANT for end in own):
         return []
     return [End(_last_same(scene, slice_, going[0]), "is computed again and again")]
+
+
+def _is_variable(scene: Scene, node: Node) -> bool:
+    # Whether a value is the address of a variable.
+    value = scene.value(node.place).value
+    is_ram = value is not None and scene.is_ram(value)
+    return value is not None and is_ram and any(area.start == value for area in scene.names.containers(value))
 
 
 def _is_same(scene: Scene, path: Sequence[Node]) -> bool:

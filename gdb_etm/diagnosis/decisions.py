@@ -16,6 +16,8 @@ from gdb_etm.recovery.makers import Place, RegisterPlace
 
 # Instructions back to a branch, and instructions of a function that are followed from it, at most.
 _REACH, _MOST = 2000, 2000
+# The bits of a template that say which flags it tests.
+_FLAGS = "nzcv"
 
 
 class Decisions:
@@ -105,8 +107,11 @@ def compared(scene: Scene, number: int) -> Tuple[Place, ...]:
     if template is None or slot is None:
         return ()
     found: List[Place] = []
+    tested = [name for bit, name in enumerate(_FLAGS) if template.reads >> bit & 1]
     for name in feeding(template.steps, len(template.steps), slot):
         place = RegisterPlace(number, name)
-        is_flag = len(name) == 1
-        found += scene.maker(place).sources if is_flag else [place]
+        if name in tested:
+            found += scene.maker(place).sources
+        elif name not in _FLAGS:
+            found.append(place)
     return tuple(dict.fromkeys(found))

@@ -15,6 +15,7 @@ from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
+from gdb_etm.recovery.values import Tier
 
 # Executions of the same instruction that are compared, at most.
 _LIKE = 64
@@ -70,11 +71,12 @@ class Bounds:
                 if root.is_stack
                 else block_of(self._scene, root.allocation) or self._indexed(root, self._varying(registers))
             )
-            if home is not None and not home.start <= bad.value < home.end:
+            tier = _sure(root, home)
+            if home is not None and tier is not None and not home.start <= bad.value < home.end:
                 verb = "writes" if bad.access == "store" else "reads"
                 kind = SuspicionKind.OVERRUN if verb == "writes" else SuspicionKind.OVERREAD
                 text = "%s outside of %s (%d bytes)" % (verb, home.name, home.size)
-                return Suspicion(kind, site.number, text, root.tier, address=site.address)
+                return Suspicion(kind, site.number, text, tier, address=site.address)
         return None
 
     def _saved(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
@@ -169,7 +171,8 @@ class Bounds:
         if block is not None:
             return self._outside_block(node, accessed, block)
         home = self._indexed(root, self._varying(node.maker.address))
-        if home is None or home.start <= accessed.address < home.end:
+        tier = _sure(root, home)
+        if home is None or tier is None or home.start <= accessed.address < home.end:
             return None
         if home == self._object(root.address) and not self._stays(number, home):
             return None
@@ -177,7 +180,7 @@ class Bounds:
         is_store = node.maker.kind is MakerKind.STORED
         text = "%s outside of %s (%d bytes)" % ("writes" if is_store else "reads", home.name, home.size)
         kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
-        return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, root.tier))
+        return Suspicion(kind, number, text + (_over(there) if is_store else ""), max(node.maker.tier, tier))
 
     def _local_of(self, root: PointerRoot) -> Optional[Area]:
         # The array of a frame that a pointer was made from.
@@ -263,6 +266,14 @@ class Bounds:
         text = "%s outside of %s" % ("writes" if is_store else "reads", block.name)
         kind = SuspicionKind.OVERRUN if is_store else SuspicionKind.OVERREAD
         return Suspicion(kind, node.maker.number, text, node.maker.tier)
+
+
+def _sure(root: PointerRoot, home: Optional[Area]) -> Optional[Tier]:
+    # What it rests on that a pointer is to an object; None where it may be to another one.
+    if root.tier <= Tier.ASSUMED:
+        return root.tier
+    # Who made it is not known, but it leads to where the object begins.
+    return Tier.ASSUMED if home is not None and home.start == root.address else None
 
 
 def _over(name: str) -> str:
