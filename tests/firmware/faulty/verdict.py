@@ -10,6 +10,7 @@ from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.recovery.values import Tier
 from gdb_etm.session.diagnosed import diagnosed
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load
@@ -51,7 +52,9 @@ def judge(found: Outcome) -> Judged:
         mark = "chain"
     if verdict is not None and verdict.kind is not SuspicionKind.ORIGIN:
         mark = "wrong"
-    if named is not None and lines.of(named) & culprits:
+    # What accuses rests on what is exact or assumed.
+    is_sure = verdict is not None and (verdict.kind is SuspicionKind.ORIGIN or verdict.tier <= Tier.ASSUMED)
+    if is_sure and named is not None and lines.of(named) & culprits:
         mark = "named"
     kind, text = ("none", "") if verdict is None else (verdict.kind.name.lower(), verdict.text)
     return Judged(mark, kind, text, seconds)
