@@ -46,7 +46,7 @@ class Explanations:
 
     def known(self, variable: int) -> str:
         """Explain why a variable is known, or how far."""
-        entry = self._domain.log.last.get(variable, -1)
+        entry = self._domain.log.last[variable]
         return self._entry(entry) if entry >= 0 else self._made(variable)
 
     def _made(self, variable: int) -> str:
@@ -165,7 +165,7 @@ class Explanations:
         """List the facts that a variable's value rests on, nearest first."""
         found: List[Step] = []
         log = self._domain.log
-        todo = [log.last.get(variable, -1)]
+        todo = [log.last[variable]]
         seen: Set[int] = set()
         texts: Set[str] = set()
         while todo and len(found) < _STEPS:

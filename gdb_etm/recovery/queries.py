@@ -162,7 +162,7 @@ class Queries:
         """Give what is known of a variable."""
         domain = self._domain
         known, bits = domain.mask[variable], domain.bits[variable]
-        entry = domain.log.last.get(variable, -1)
+        entry = domain.log.last[variable]
         tier = self.solution.solver.tier(entry)
         if known == MASK:
             return Value(bits, tier, self._reasons.known(variable), MASK, bits, bits, bits)
@@ -292,7 +292,7 @@ class Queries:
 
     def tier(self, variable: int) -> Tier:
         """Give the worst tier that a variable's value rests on."""
-        return self.solution.solver.tier(self._domain.log.last.get(variable, -1))
+        return self.solution.solver.tier(self._domain.log.last[variable])
 
     def writes(self, address: int, size: int, first: int) -> Written:
         """Find the stores that wrote a piece of memory, newest first.

@@ -108,4 +108,4 @@ def test_what_is_learnt_is_logged_with_its_cause() -> None:
     assert [(log.variable[n], log.cause[n]) for n in range(2)] == [(a, 6), (b, ~a)]
     assert log.merged[0][:3] == (a, b, 5)
     log.cut(1, 0)
-    assert log.last == {a: 0, b: -1}
+    assert log.last == [0, -1]

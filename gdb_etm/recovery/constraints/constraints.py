@@ -5,7 +5,7 @@ A constraint is a tuple: its kind, its variables, and what else it needs.  One p
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, Tuple
+from typing import Callable, Dict, Final, List, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
@@ -93,42 +93,45 @@ class ConstraintKind:
     MAY_ALIAS: Final = 31
 
 
-# Where a constraint's variables stand, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.
-VARIABLES: Final[Dict[int, slice]] = {
-    ConstraintKind.FACT: slice(1, 2),
-    ConstraintKind.EQUAL: slice(1, 3),
-    ConstraintKind.SUM: slice(1, 4),
-    ConstraintKind.SUM_CARRY: slice(1, 5),
-    ConstraintKind.AND: slice(1, 4),
-    ConstraintKind.OR: slice(1, 4),
-    ConstraintKind.XOR: slice(1, 4),
-    ConstraintKind.FIELD: slice(1, 3),
-    ConstraintKind.BITS: slice(1, 4),
-    ConstraintKind.SIGN: slice(1, 3),
-    ConstraintKind.ZERO: slice(1, 3),
-    ConstraintKind.SELECT: slice(1, 5),
-    ConstraintKind.COMPARE: slice(1, 4),
-    ConstraintKind.CARRY: slice(1, 5),
-    ConstraintKind.OVERFLOW: slice(1, 5),
-    ConstraintKind.SHIFT: slice(1, 4),
-    ConstraintKind.SHIFT_CARRY: slice(1, 5),
-    ConstraintKind.MULTIPLY: slice(1, 4),
-    ConstraintKind.DIVIDE: slice(1, 4),
-    ConstraintKind.ACCESS: slice(1, 3),
-    ConstraintKind.KEPT: slice(1, 3),
-    ConstraintKind.REVERSE: slice(1, 3),
-    ConstraintKind.LINK: slice(1, 3),
-    ConstraintKind.OWNED: slice(1, 3),
-    ConstraintKind.BELOW: slice(1, 3),
-    ConstraintKind.OUT_OF_REACH: slice(1, 3),
-    ConstraintKind.SUPPOSED: slice(1, 3),
-    ConstraintKind.ALIGNED: slice(1, 2),
-    ConstraintKind.CHOOSE: slice(1, 7),
-    ConstraintKind.TABLE: slice(1, 3),
-    ConstraintKind.BOUNDED: slice(1, 3),
-    ConstraintKind.REMAINDER: slice(1, 3),
-    ConstraintKind.LIMIT: slice(1, 4),
+# Before which item a constraint's variables end, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.
+_ENDS: Final[Dict[int, int]] = {
+    ConstraintKind.FACT: 2,
+    ConstraintKind.EQUAL: 3,
+    ConstraintKind.SUM: 4,
+    ConstraintKind.SUM_CARRY: 5,
+    ConstraintKind.AND: 4,
+    ConstraintKind.OR: 4,
+    ConstraintKind.XOR: 4,
+    ConstraintKind.FIELD: 3,
+    ConstraintKind.BITS: 4,
+    ConstraintKind.SIGN: 3,
+    ConstraintKind.ZERO: 3,
+    ConstraintKind.SELECT: 5,
+    ConstraintKind.COMPARE: 4,
+    ConstraintKind.CARRY: 5,
+    ConstraintKind.OVERFLOW: 5,
+    ConstraintKind.SHIFT: 4,
+    ConstraintKind.SHIFT_CARRY: 5,
+    ConstraintKind.MULTIPLY: 4,
+    ConstraintKind.DIVIDE: 4,
+    ConstraintKind.ACCESS: 3,
+    ConstraintKind.KEPT: 3,
+    ConstraintKind.REVERSE: 3,
+    ConstraintKind.LINK: 3,
+    ConstraintKind.OWNED: 3,
+    ConstraintKind.BELOW: 3,
+    ConstraintKind.OUT_OF_REACH: 3,
+    ConstraintKind.SUPPOSED: 3,
+    ConstraintKind.ALIGNED: 2,
+    ConstraintKind.CHOOSE: 7,
+    ConstraintKind.TABLE: 3,
+    ConstraintKind.BOUNDED: 3,
+    ConstraintKind.REMAINDER: 3,
+    ConstraintKind.LIMIT: 4,
 }
+
+# The same as a list.
+_END: Final[List[int]] = [_ENDS.get(kind, 0) for kind in range(max(_ENDS) + 1)]
 
 # Those of two accesses to the same memory: their last two items are the older one and the later one.
 LINKS: Final = frozenset(
@@ -148,7 +151,7 @@ def variables(constraint: Constraint) -> Tuple[int, ...]:
         return (constraint[1],) + constraint[3:]
     if constraint[0] == ConstraintKind.MAY_ALIAS:
         return constraint[2 : 4 + constraint[1]]
-    return constraint[VARIABLES[constraint[0]]]
+    return constraint[1 : _END[constraint[0]]]
 
 
 def equal(domain: Domain, constraint: Constraint) -> None:

@@ -7,9 +7,7 @@ only grows.  A log keeps the cause of each narrowing, so that a value can be exp
 
 from __future__ import annotations
 
-from array import array
-from collections import deque
-from typing import Deque, Dict, Final, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.recovery.constraints.tables import ConstantTable
 from gdb_etm.recovery.lift.operations import MASK
@@ -39,48 +37,54 @@ class GrowthLog:
     """The log: an entry for each narrowing, in order."""
 
     def __init__(self) -> None:
-        self.variable = array("i")
+        # Lists, as arrays are slower.
+        self.variable: List[int] = []
         # A constraint's number, or ~variable when that member of the class became known.
-        self.cause = array("i")
+        self.cause: List[int] = []
         # The variable's entry before it, or NONE.
-        self.before = array("i")
-        # The newest entry of each variable.
-        self.last: Dict[int, int] = {}
+        self.before: List[int] = []
+        # The newest entry of each variable, or NONE.
+        self.last: List[int] = []
         # Pairs of variables that made two classes one: both, the cause, and the entries made until then.
         self.merged: List[Tuple[int, int, int, int]] = []
-        self._joined: Optional[Tuple[int, Dict[int, List[Tuple[int, int]]]]] = None
+        self._joined: Dict[int, List[Tuple[int, int]]] = {}
+        # How many of the pairs are in it.
+        self._of_joined = 0
 
     def add(self, variable: int, cause: int) -> None:
         """Note that something was learnt."""
-        number = len(self.variable)
+        last = self.last
+        self.before.append(last[variable])
+        last[variable] = len(self.variable)
         self.variable.append(variable)
         self.cause.append(cause)
-        self.before.append(self.last.get(variable, NONE))
-        self.last[variable] = number
 
     def newest(self, variable: int, entry: int) -> int:
         """Give a variable's newest entry before another entry, or NONE."""
-        found = self.last.get(variable, NONE)
+        found = self.last[variable]
         while found >= entry:
             found = self.before[found]
         return found
 
     def joined(self) -> Dict[int, List[Tuple[int, int]]]:
         """Give for each variable those it was merged with, and the causes."""
-        if self._joined is None or self._joined[0] != len(self.merged):
-            found: Dict[int, List[Tuple[int, int]]] = {}
-            for one, other, cause, _ in self.merged:
-                found.setdefault(one, []).append((other, cause))
-                found.setdefault(other, []).append((one, cause))
-            self._joined = (len(self.merged), found)
-        return self._joined[1]
+        found = self._joined
+        for one, other, cause, _ in self.merged[self._of_joined :]:
+            found.setdefault(one, []).append((other, cause))
+            found.setdefault(other, []).append((one, cause))
+        self._of_joined = len(self.merged)
+        return found
 
     def cut(self, entries: int, merged: int) -> None:
         """Forget all but the oldest entries."""
         for number in range(len(self.variable) - 1, entries - 1, -1):
             self.last[self.variable[number]] = self.before[number]
-        del self.variable[entries:], self.cause[entries:], self.before[entries:], self.merged[merged:]
-        self._joined = None
+        del self.variable[entries:], self.cause[entries:], self.before[entries:]
+        for one, other, _, _ in reversed(self.merged[merged : self._of_joined]):
+            self._joined[one].pop()
+            self._joined[other].pop()
+        self._of_joined = min(self._of_joined, merged)
+        del self.merged[merged:]
 
 
 class Knowledge(NamedTuple):
@@ -110,8 +114,8 @@ class Domain:
         self.span: List[int] = []
         self.members: Dict[int, List[int]] = {}
         self.watchers: List[Optional[List[int]]] = []
-        self.queue: Deque[int] = deque()
-        self.queued = bytearray()
+        self.queue: List[int] = []
+        self.queued: List[bool] = []
         self.log = GrowthLog()
         self.cause = NONE
         self.narrowings: Dict[int, int] = {}
@@ -134,6 +138,7 @@ class Domain:
         self.low.append(0)
         self.span.append(MASK)
         self.watchers.append(None)
+        self.log.last.append(NONE)
         if known & _TOP and known != MASK:
             self.low[number], self.span[number] = bits, MASK & ~known
         return number
@@ -180,7 +185,7 @@ class Domain:
             queued, queue = self.queued, self.queue
             for constraint in waiting:
                 if not queued[constraint]:
-                    queued[constraint] = 1
+                    queued[constraint] = True
                     queue.append(constraint)
 
     def learn(self, variable: int, known: int, bits: int) -> None:
@@ -284,16 +289,17 @@ class Domain:
         root = self.root[variable]
         start = (low - self.offset[variable]) & MASK
         had, wide = self.low[root], self.span[root]
-        found = (start, span) if wide == MASK else _meet(had, wide, start, span)
-        if found is None:
-            raise Contradiction(variable, self.cause)
-        if found[1] >= wide:
-            return
+        if wide != MASK:
+            start, span = _meet(had, wide, start, span)
+            if span < 0:
+                raise Contradiction(variable, self.cause)
+            if span >= wide:
+                return
         count = self.narrowings.get(root, 0)
-        if count >= _NARROWINGS and found[1]:
+        if count >= _NARROWINGS and span:
             return
         self.narrowings[root] = count + 1
-        self.low[root], self.span[root] = found
+        self.low[root], self.span[root] = start, span
         self.log.add(variable, self.cause)
         self._tell(variable, root)
 
@@ -341,8 +347,8 @@ class Domain:
         return low, low + span
 
 
-def _meet(low: int, span: int, start: int, width: int) -> Optional[Tuple[int, int]]:
-    # What two intervals have in common; the smaller of them when that is two pieces, None when it is nothing.
+def _meet(low: int, span: int, start: int, width: int) -> Tuple[int, int]:
+    # What two intervals have in common; the smaller of them when that is two pieces, NONE as the span when nothing.
     ahead = (start - low) & MASK
     if ahead <= span:
         if ahead + width <= span:
@@ -351,6 +357,4 @@ def _meet(low: int, span: int, start: int, width: int) -> Optional[Tuple[int, in
             return start, span - ahead
         return (start, width) if width < span else (low, span)
     end = ahead + width - MASK - 1
-    if end < 0:
-        return None
-    return (low, min(end, span))
+    return (low, min(end, span)) if end >= 0 else (low, NONE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Collection, Dict, Final, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, variables
@@ -13,9 +12,13 @@ from gdb_etm.recovery.lift.operations import MASK
 # What made a variable, when no constraint did: it is from before; an instruction without a model; a load or what else
 # comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
 # reads.
-START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
+START: Final = -1
+UNMODELLED: Final = -2
+INPUT: Final = -3
+DEAD: Final = -4
+OPEN: Final = -5
 # All bits but the lowest: they are 0 in a variable of one bit.
-ABOVE_BIT = MASK & ~1
+ABOVE_BIT: Final = 0xFFFFFFFE
 
 
 class Premise:
@@ -99,12 +102,12 @@ class ConstraintGraph:
         self.void: Collection[int] = ()
         self.withheld: List[Withheld] = []
         # Of each variable, whether it is a constant.
-        self.fixed = bytearray()
+        self.fixed: List[bool] = []
         self.constraints: List[Constraint] = []
         # The instruction that each constraint comes from; 0 for none.
-        self.numbers = array("I")
+        self.numbers: List[int] = []
         # The constraint that computes each variable; ~access number - 16 for a load; or why there is none.
-        self.made = array("i")
+        self.made: List[int] = []
         # The instruction that is being added.
         self.number = 0
         self.remainders = Remainders(self.domain, self.fixed)
@@ -121,7 +124,7 @@ class ConstraintGraph:
         if found is None:
             found = self.domain.constant(value)
             self.made.append(START)
-            self.fixed.append(1)
+            self.fixed.append(True)
         return found
 
     def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
@@ -130,19 +133,19 @@ class ConstraintGraph:
         :param maker: As in :attr:`made`.
         """
         self.made.append(maker)
-        self.fixed.append(0)
+        self.fixed.append(False)
         return self.domain.new(known, bits)
 
     def relate(self, constraint: Constraint) -> int:
         """Add a constraint and give its number."""
-        number = len(self.constraints)
+        constraints, domain = self.constraints, self.domain
+        number = len(constraints)
         if self.void and self.number in self.void and constraint[0] != ConstraintKind.ACCESS:
             one = variables(constraint)[0]
             constraint = (ConstraintKind.EQUAL, one, one)
-        self.constraints.append(constraint)
+        constraints.append(constraint)
         self.numbers.append(self.number)
-        domain = self.domain
-        domain.queued.append(0)
+        domain.queued.append(False)
         mask, watchers = domain.mask, domain.watchers
         for variable in variables(constraint):
             if mask[variable] != MASK:
@@ -156,7 +159,7 @@ class ConstraintGraph:
     def add(self, constraint: Constraint) -> None:
         """Add a constraint that is to be evaluated."""
         number = self.relate(constraint)
-        self.domain.queued[number] = 1
+        self.domain.queued[number] = True
         self.domain.queue.append(number)
 
     def make(self, kind: int, *inputs: int) -> int:
@@ -193,7 +196,7 @@ class ConstraintGraph:
             domain.cause = len(self.constraints)
             self.constraints.append((ConstraintKind.FACT, variable, why) + pair)
             self.numbers.append(self.number)
-            domain.queued.append(0)
+            domain.queued.append(False)
             domain.learn(variable, known, bits)
 
     def offset(self, variable: int, distance: int) -> int:

@@ -30,7 +30,7 @@ class Justifications:
         log = ssa.domain.log
         found: Set[int] = set()
         seen: Set[int] = set()
-        todo = [log.last.get(contradiction.variable, -1)]
+        todo = [log.last[contradiction.variable]]
         if contradiction.cause >= 0:
             todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
         self._trace(todo, seen, found, wanted)
@@ -48,7 +48,7 @@ class Justifications:
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
         """List the constraints of a kind that a variable's value rests on."""
         found: Set[int] = set()
-        self._trace([self._ssa.domain.log.last.get(variable, -1)], set(), found, wanted)
+        self._trace([self._ssa.domain.log.last[variable]], set(), found, wanted)
         return found
 
     def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted) -> None:
@@ -71,13 +71,13 @@ class Justifications:
         accesses = [ssa.accesses[number] for pair in ends for number in pair if 0 <= number < len(ssa.accesses)]
         data = {contradiction.variable, *[log.variable[entry] for entry in seen]}
         accesses += [access for access in ssa.accesses if access.data in data]
-        return [log.last.get(one, -1) for access in accesses for one in (access.address, access.condition)]
+        return [log.last[one] for access in accesses for one in (access.address, access.condition)]
 
     def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:
         # The newest entries of all that differ from a variable by constants, and of what made them so.
         domain = self._ssa.domain
         members = set(domain.members.get(domain.root[variable], ()))
-        entries = [domain.log.last.get(member, -1) for member in members]
+        entries = [domain.log.last[member] for member in members]
         for one, _, cause, until in domain.log.merged:
             if one in members and cause >= 0:
                 entries += self._inputs(cause, until, found, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, NamedTuple, Optional, Sequence, Set
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Set
 
 from gdb_etm.recovery.constraints.arithmetic import (
     carry_out,
@@ -48,7 +48,7 @@ _TIMES: Final = 4
 _PASSES: Final = 40
 
 # What refines a constraint, by its kind.
-PROPAGATORS: Final[Dict[int, Handler]] = {
+_BY_KIND: Final[Dict[int, Handler]] = {
     ConstraintKind.FACT: fact,
     ConstraintKind.EQUAL: equal,
     ConstraintKind.SUM: total,
@@ -85,6 +85,8 @@ PROPAGATORS: Final[Dict[int, Handler]] = {
     ConstraintKind.LIMIT: compare,
     ConstraintKind.MAY_ALIAS: may_alias,
 }
+# The same as a list.
+PROPAGATORS: Final[List[Handler]] = [_BY_KIND.get(kind, fact) for kind in range(max(_BY_KIND) + 1)]
 
 
 class Saved(NamedTuple):
@@ -219,7 +221,7 @@ class Propagation:
                 waiting.pop()
         del ssa.constraints[count:], ssa.numbers[count:], domain.queued[count:]
         domain.queue.clear()
-        domain.queued[:] = bytes(count)
+        domain.queued[:] = [False] * count
         self.memory.news = []
 
     def _link_stack(self) -> bool:
@@ -236,20 +238,25 @@ class Propagation:
         domain: Domain = ssa.domain
         constraints, queue, queued = ssa.constraints, domain.queue, domain.queued
         handlers, news = PROPAGATORS, self.memory.news
-        access = ConstraintKind.ACCESS
         due = PROGRESS_INTERVAL
-        count = 0
-        while queue:
-            number = queue.popleft()
-            queued[number] = 0
-            constraint = constraints[number]
-            if constraint[0] == access:
-                news.append(constraint[3])
-                continue
-            domain.cause = number
-            handlers[constraint[0]](domain, constraint)
-            count += 1
-            if count == due:
-                due += PROGRESS_INTERVAL
-                if self._progress is not None:
-                    self._progress(PROGRESS_INTERVAL)
+        # How many are done, and how many of them were evaluated.
+        done = count = 0
+        try:
+            # It grows meanwhile.
+            for number in queue:
+                done += 1
+                queued[number] = False
+                constraint = constraints[number]
+                kind = constraint[0]
+                if kind == ConstraintKind.ACCESS:
+                    news.append(constraint[3])
+                    continue
+                domain.cause = number
+                handlers[kind](domain, constraint)
+                count += 1
+                if count == due:
+                    due += PROGRESS_INTERVAL
+                    if self._progress is not None:
+                        self._progress(PROGRESS_INTERVAL)
+        finally:
+            del queue[:done]
