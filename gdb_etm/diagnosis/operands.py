@@ -49,7 +49,7 @@ def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[O
             found.append(Operand("divide", values[1], 0, feeding(template.steps, at, inputs[1])))
         result: Optional[int] = None
         if op not in IMPURE and None not in values:
-            result = apply(Op(op), detail, [one for one in values if one is not None])
+            result = apply(op, detail, [one for one in values if one is not None])
         for slot in outputs:
             known[slot] = result
     return found

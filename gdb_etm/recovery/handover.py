@@ -24,7 +24,7 @@ def border_of(queries: Queries, number: int) -> Border:
     solution = queries.solution
     one = solution.history.instruction(number)
     accesses = solution.ssa.accesses
-    first = bisect_left(accesses, (number,))
+    first = solution.ssa.first_access(number)
     return Border(
         number,
         one.address,

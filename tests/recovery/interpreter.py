@@ -45,13 +45,13 @@ def run(lifted: Lifted, before: Dict[Slot, int], memory: Callable[[int, int], in
 
     for operation in lifted.operations:
         inputs = [read(operand) for operand in operation.inputs]
-        if operation.op is Op.STORE:
+        if operation.op == Op.STORE:
             size = operation.detail[0]
             value = inputs[1]
             writes.append(Write(inputs[0], size, None if value is None else value & (1 << 8 * size) - 1))
-        elif operation.op is Op.CLOBBER:
+        elif operation.op == Op.CLOBBER:
             clobbered = True
-        elif operation.op is Op.LOAD and inputs[0] is not None:
+        elif operation.op == Op.LOAD and inputs[0] is not None:
             state[operation.outputs[0]] = memory(inputs[0], operation.detail[0])
         elif operation.op in (Op.UNKNOWN, Op.LOAD):
             state.update(dict.fromkeys(operation.outputs))
@@ -68,6 +68,6 @@ def _compute(operation: Operation, inputs: List[Value]) -> Tuple[Value, ...]:
     if len(known) == len(inputs):
         assert all(0 <= value <= MASK for value in known)
         return compute(operation, known)
-    if operation.op is Op.SELECT and inputs[0] is not None:
+    if operation.op == Op.SELECT and inputs[0] is not None:
         return (inputs[1] if inputs[0] else inputs[2],)
     return (None,) * len(operation.outputs)

@@ -89,23 +89,23 @@ BY_HAND: Dict[str, Tuple[ConstraintKind, List[Part], Tuple[int, ...], int, Part]
     "a shift whose amount is known": (
         ConstraintKind.SHIFT,
         [NOTHING, (0xF, 5), known(4)],
-        (int(Op.LSL),),
+        (Op.LSL,),
         0,
         (0xFF, 0x50),
     ),
-    "a shift by 32": (ConstraintKind.SHIFT, [NOTHING, NOTHING, (0xFF, 32)], (int(Op.LSR),), 0, known(0)),
+    "a shift by 32": (ConstraintKind.SHIFT, [NOTHING, NOTHING, (0xFF, 32)], (Op.LSR,), 0, known(0)),
     "a rotation, backwards": (
         ConstraintKind.SHIFT,
         [known(0x10000000), NOTHING, known(4)],
-        (int(Op.ROR),),
+        (Op.ROR,),
         1,
         known(1),
     ),
-    "the carry of a shift": (ConstraintKind.SHIFT_CARRY, [MAYBE, (8, 8), known(4), MAYBE], (int(Op.LSR),), 0, known(1)),
+    "the carry of a shift": (ConstraintKind.SHIFT_CARRY, [MAYBE, (8, 8), known(4), MAYBE], (Op.LSR,), 0, known(1)),
     "the carry that stays": (
         ConstraintKind.SHIFT_CARRY,
         [known(1), NOTHING, (0xFF, 0), MAYBE],
-        (int(Op.LSL),),
+        (Op.LSL,),
         3,
         known(1),
     ),
@@ -182,7 +182,7 @@ def test_bits_that_do_not_fit_contradict() -> None:
         refined(ConstraintKind.AND, [(1, 1), NOTHING, (1, 0)])
 
 
-def _condition(op: Op, *detail: int) -> Callable[[Sequence[int]], int]:
+def _condition(op: int, *detail: int) -> Callable[[Sequence[int]], int]:
     return lambda inputs: apply(op, detail, inputs)
 
 
@@ -207,13 +207,13 @@ TRUE: Dict[str, Tuple[ConstraintKind, str, Tuple[int, ...], Callable[[Sequence[i
     "carry of a difference": (ConstraintKind.CARRY, "wwb", (1,), _condition(Op.SUB_CARRY)),
     "overflow": (ConstraintKind.OVERFLOW, "wwb", (0,), _condition(Op.ADD_OVERFLOW)),
     "overflow of a difference": (ConstraintKind.OVERFLOW, "wwb", (1,), _condition(Op.SUB_OVERFLOW)),
-    "lsl": (ConstraintKind.SHIFT, "ws", (int(Op.LSL),), _condition(Op.LSL)),
-    "lsr": (ConstraintKind.SHIFT, "ws", (int(Op.LSR),), _condition(Op.LSR)),
-    "asr": (ConstraintKind.SHIFT, "ws", (int(Op.ASR),), _condition(Op.ASR)),
-    "ror": (ConstraintKind.SHIFT, "ws", (int(Op.ROR),), _condition(Op.ROR)),
-    "carry of lsl": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.LSL),), _condition(Op.SHIFT_CARRY, int(Op.LSL))),
-    "carry of asr": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.ASR),), _condition(Op.SHIFT_CARRY, int(Op.ASR))),
-    "carry of ror": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.ROR),), _condition(Op.SHIFT_CARRY, int(Op.ROR))),
+    "lsl": (ConstraintKind.SHIFT, "ws", (Op.LSL,), _condition(Op.LSL)),
+    "lsr": (ConstraintKind.SHIFT, "ws", (Op.LSR,), _condition(Op.LSR)),
+    "asr": (ConstraintKind.SHIFT, "ws", (Op.ASR,), _condition(Op.ASR)),
+    "ror": (ConstraintKind.SHIFT, "ws", (Op.ROR,), _condition(Op.ROR)),
+    "carry of lsl": (ConstraintKind.SHIFT_CARRY, "wsb", (Op.LSL,), _condition(Op.SHIFT_CARRY, Op.LSL)),
+    "carry of asr": (ConstraintKind.SHIFT_CARRY, "wsb", (Op.ASR,), _condition(Op.SHIFT_CARRY, Op.ASR)),
+    "carry of ror": (ConstraintKind.SHIFT_CARRY, "wsb", (Op.ROR,), _condition(Op.SHIFT_CARRY, Op.ROR)),
     "product": (ConstraintKind.MULTIPLY, "ww", (), _condition(Op.MUL)),
     "quotient": (ConstraintKind.DIVIDE, "ww", (), _condition(Op.UDIV)),
     "remainder": (ConstraintKind.REMAINDER, "w", (10,), lambda i: i[0] % 10),

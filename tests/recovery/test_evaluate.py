@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply, compute
-from gdb_etm.recovery.lift.operations import MASK, Const, Op, Operation
+from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, Const, Op, Operation
 
 WORDS = st.integers(0, MASK) | st.sampled_from((0, 1, 0x7FFFFFFF, 0x80000000, MASK))
 BITS = st.integers(0, 1)
@@ -70,9 +70,9 @@ def test_shifts_one_at_a_time(a: int, amount: int, carry: int) -> None:
     out = dict.fromkeys(value, carry)
     for _ in range(amount & 0xFF):
         for op, now in value.items():
-            out[op] = now >> 31 if op is Op.LSL else now & 1
+            out[op] = now >> 31 if op == Op.LSL else now & 1
             top = {Op.LSR: 0, Op.ASR: now >> 31, Op.ROR: now & 1}
-            value[op] = now << 1 & MASK if op is Op.LSL else now >> 1 | top[op] << 31
+            value[op] = now << 1 & MASK if op == Op.LSL else now >> 1 | top[op] << 31
     for op in value:
         assert apply(op, (), (a, amount)) == value[op]
         assert apply(Op.SHIFT_CARRY, (int(op),), (a, amount, carry)) == out[op]
@@ -98,7 +98,7 @@ def test_conditions_and_choices() -> None:
 
 
 def test_every_operation_that_is_pure_has_a_meaning() -> None:
-    for op in set(Op) - IMPURE:
-        detail = (0, 0, 1) if op is Op.BITS else (int(Op.LSL),) if op is Op.SHIFT_CARRY else (1,)
+    for op in set(range(FLOAT_OPS[-1] + 1)) - IMPURE:
+        detail = (0, 0, 1) if op == Op.BITS else (Op.LSL,) if op == Op.SHIFT_CARRY else (1,)
         operation = Operation(op, (0,), (Const(0),) * 4, detail)
         assert len(compute(operation, (0, 0, 0, 0))) == 1

@@ -13,7 +13,7 @@ from gdb_etm.recovery.pointers.arithmetic import Results
 from gdb_etm.recovery.pointers.provenance import INDEXED, UNKNOWN, Lattice, Provenance
 from tests.recovery.small import RAM
 
-ADD = (int(Op.ADD), (0,), (1, 2, ~0), ())
+ADD = (Op.ADD, (0,), (1, 2, ~0), ())
 
 
 @pytest.mark.pure

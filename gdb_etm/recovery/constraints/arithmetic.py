@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, field
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, make_alike, make_equal
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import MASK, Op
@@ -196,30 +196,30 @@ def shift(domain: Domain, constraint: Constraint) -> None:
         _rotate(domain, d, a, amount & 31)
     elif not amount:
         domain.merge(a, d, 0)
-        field(domain, (ConstraintKind.FIELD, d, a, 0, 0, 32))
+        make_equal(domain, a, d)
     elif op == Op.ASR:
         _shift_signed(domain, d, a, min(amount, 31) if amount < 32 else 32)
     elif amount >= 32:
         domain.learn(d, MASK, 0)
     elif op == Op.LSL:
         domain.learn(d, (1 << amount) - 1, 0)
-        field(domain, (ConstraintKind.FIELD, d, a, amount, 0, 32 - amount))
+        make_alike(domain, d, a, amount, 0, 32 - amount)
     else:
         domain.learn(d, MASK & ~(MASK >> amount), 0)
-        field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
+        make_alike(domain, d, a, 0, amount, 32 - amount)
 
 
 def _rotate(domain: Domain, d: int, a: int, amount: int) -> None:
     if not amount:
-        field(domain, (ConstraintKind.FIELD, d, a, 0, 0, 32))
+        make_equal(domain, a, d)
         return
-    field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
-    field(domain, (ConstraintKind.FIELD, d, a, 32 - amount, 0, amount))
+    make_alike(domain, d, a, 0, amount, 32 - amount)
+    make_alike(domain, d, a, 32 - amount, 0, amount)
 
 
 def _shift_signed(domain: Domain, d: int, a: int, amount: int) -> None:
     if amount < 32:
-        field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
+        make_alike(domain, d, a, 0, amount, 32 - amount)
     amount = min(amount, 31)
     upper = MASK & ~(MASK >> (amount + 1))
     for one, window, other, part in ((a, _TOP, d, upper), (d, upper, a, _TOP)):
@@ -234,7 +234,7 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
         return
     amount = domain.bits[b] & 0xFF
     if not amount:
-        field(domain, (ConstraintKind.FIELD, d, c, 0, 0, 1))
+        make_alike(domain, d, c, 0, 0, 1)
         return
     if op == Op.ROR:
         position = (amount - 1) & 31
@@ -245,7 +245,7 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
         position = 32 - amount
     else:
         position = min(amount, 32) - 1
-    field(domain, (ConstraintKind.FIELD, d, a, 0, position, 1))
+    make_alike(domain, d, a, 0, position, 1)
 
 
 def multiply(domain: Domain, constraint: Constraint) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, equal
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, make_equal
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
 from gdb_etm.recovery.constraints.tables import ConstantTable, alike
 from gdb_etm.recovery.lift.operations import MASK
@@ -15,10 +15,10 @@ def select(domain: Domain, constraint: Constraint) -> None:
     _, d, a, b, c = constraint
     mask, bits = domain.mask, domain.bits
     if mask[a] == MASK:
-        equal(domain, (ConstraintKind.EQUAL, b if bits[a] else c, d))
+        make_equal(domain, b if bits[a] else c, d)
         return
     if b == c:
-        equal(domain, (ConstraintKind.EQUAL, b, d))
+        make_equal(domain, b, d)
         return
     known = mask[b] & mask[c] & ~(bits[b] ^ bits[c])
     if known & ~mask[d]:
@@ -94,63 +94,63 @@ def may_alias(domain: Domain, constraint: Constraint) -> None:
 
     None did if each would have left something else.
     """
-    count, d, a = constraint[1:4]
-    wanted, shift = constraint[4 + count : 6 + count]
+    count, d, a = constraint[1], constraint[2], constraint[3]
+    at = 4 + count
+    wanted, shift = constraint[at], constraint[at + 1]
     mask, bits = domain.mask, domain.bits
-    value = moved(bits[a], shift) & wanted
-    known = moved(mask[a], shift) & wanted
-    if not known and not mask[d] & wanted:
+    found, seen = mask[d], bits[d]
+    value, known = bits[a], mask[a]
+    if shift:
+        value, known = moved(value, shift), moved(known, shift)
+    value &= wanted
+    known &= wanted
+    if not known and not found & wanted:
         return
     missed = True
     # Bits that newer stores may have written, without and with those of the one that is looked at.
     above = covered = 0
     newer = -1
-    for index, data in enumerate(constraint[4 : 4 + count]):
-        part, distance, store = constraint[6 + count + 3 * index : 9 + count + 3 * index]
+    for index in range(4, 4 + count):
+        data = constraint[index]
+        part, distance, store = constraint[at + 2], constraint[at + 3], constraint[at + 4]
+        at += 3
         if store != newer:
             newer, above = store, covered
-        if is_refuted(domain, constraint, data, part, distance, above):
+        told, left = mask[data], bits[data]
+        if distance:
+            told, left = moved(told, distance), moved(left, distance)
+        # A store need not have hit if what it would have left was not found, or was there before.
+        if (left ^ seen) & told & found & part & ~above or _is_refuted(domain, constraint, data, part, distance, above):
             continue
         missed = False
         covered |= part
         if known & part:
-            known &= ~part | moved(mask[data], distance) & ~(moved(bits[data], distance) ^ value)
+            known &= ~part | told & ~(left ^ value)
     if missed and wanted == MASK and not shift:
-        equal(domain, (ConstraintKind.EQUAL, a, d))
+        make_equal(domain, a, d)
         return
-    if known & ~mask[d]:
+    if known & ~found:
         domain.learn(d, known, value & known)
     rest = mask[d] & wanted & ~covered
     if rest:
         domain.learn(a, moved(rest, -shift), moved(bits[d] & rest, -shift))
 
 
-def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
-    """Check whether a store need not have hit (MAY_ALIAS).
-
-    What it would have left was not found, or was there before.
-
-    :param data: What it stores.
-    :param part: The bits that it would have written.
-    :param distance: How far its data is shifted to the left.
-    :param above: Bits that newer stores may have written over it.
-    """
-    count, d, a = constraint[1:4]
-    wanted, shift = constraint[4 + count : 6 + count]
-    mask, bits = domain.mask, domain.bits
-    look = mask[d] & part & ~above
-    if look and (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & look:
-        return True
-    same = domain.root[data] == domain.root[a] and domain.offset[data] == domain.offset[a]
+def _is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
+    # Whether a store need not have hit, as what it would have left was there before, or cannot be there by its address.
+    count, d, a = constraint[1], constraint[2], constraint[3]
+    wanted, shift = constraint[4 + count], constraint[5 + count]
+    root, offset = domain.root, domain.offset
+    same = root[data] == root[a] and offset[data] == offset[a]
     if part == wanted and distance == shift:
         return same or not above and part == MASK and not shift and _apart(domain, d, data)
-    return bool(constraint[-3]) and _is_torn(domain, constraint, part, distance if same else shift)
+    return constraint[-3] != 0 and _is_torn(domain, constraint, part, distance if same else shift)
 
 
 def _is_torn(domain: Domain, constraint: Constraint, part: int, distance: int) -> bool:
     # Whether what a store has not hit cannot be the source's, or contradicts what it has left of the same data.
-    count, d, a = constraint[1:4]
-    wanted, shift = constraint[4 + count : 6 + count]
+    count, d, a = constraint[1], constraint[2], constraint[3]
+    wanted, shift = constraint[4 + count], constraint[5 + count]
     known, bits = domain.mask[d], domain.bits[d]
     rest = known & wanted & ~part
     if (moved(domain.bits[a], shift) ^ bits) & moved(domain.mask[a], shift) & rest:

@@ -156,7 +156,11 @@ def variables(constraint: Constraint) -> Tuple[int, ...]:
 
 def equal(domain: Domain, constraint: Constraint) -> None:
     """Refine b = a (EQUAL)."""
-    _, a, b = constraint[:3]
+    make_equal(domain, constraint[1], constraint[2])
+
+
+def make_equal(domain: Domain, a: int, b: int) -> None:
+    """Take two variables to be equal."""
     mask, bits = domain.mask, domain.bits
     domain.merge(a, b, 0)
     if mask[a] & ~mask[b]:
@@ -176,7 +180,7 @@ def kept(domain: Domain, constraint: Constraint) -> None:
     if distance:
         domain.merge(a, b, distance)
     else:
-        equal(domain, constraint)
+        make_equal(domain, a, b)
 
 
 def both(domain: Domain, constraint: Constraint) -> None:
@@ -259,11 +263,15 @@ def field(domain: Domain, constraint: Constraint) -> None:
 
     The kinds are FIELD, LINK, OWNED, BELOW, OUT_OF_REACH and SUPPOSED.
     """
-    _, d, a, p, q, n = constraint[:6]
+    if constraint[5] == 32:
+        make_equal(domain, constraint[2], constraint[1])
+    else:
+        make_alike(domain, constraint[1], constraint[2], constraint[3], constraint[4], constraint[5])
+
+
+def make_alike(domain: Domain, d: int, a: int, p: int, q: int, n: int) -> None:
+    """Take bits p to p+n-1 of one variable to be bits q to q+n-1 of another."""
     mask, bits = domain.mask, domain.bits
-    if n == 32:
-        equal(domain, (ConstraintKind.EQUAL, a, d))
-        return
     window = ((1 << n) - 1) << q
     known = mask[a] & window
     if known:

@@ -217,7 +217,7 @@ class ExceptionSemantics:
                 self._ssa.learn(self._security, _OF_STATE, self._features.security, Premise.MODE)
         return self._security
 
-    def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
+    def _op(self, op: int, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
         # Compute something as an instruction would.
         slot = [0] * 4
         for index, variable in enumerate(inputs):

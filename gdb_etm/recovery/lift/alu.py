@@ -61,7 +61,7 @@ def set_result_flags(build: Builder, result: Operand) -> None:
 
 
 def _add(
-    build: Builder, ops: Tuple[Op, Op, Op], first: Operand, second: Operand, carry: Operand, flags: bool
+    build: Builder, ops: Tuple[int, int, int], first: Operand, second: Operand, carry: Operand, flags: bool
 ) -> Operand:
     # By the operations of the result, the carry out and the overflow.
     op, carry_out, overflow = ops

@@ -87,18 +87,18 @@ class Builder:
         """Give the operand for core register 0 to 15."""
         return Const(self.pc) if register == PC else register
 
-    def value(self, op: Op, *inputs: Operand, detail: Tuple[int, ...] = ()) -> Operand:
+    def value(self, op: int, *inputs: Operand, detail: Tuple[int, ...] = ()) -> Operand:
         """Compute something; the result is a constant when all inputs are."""
-        if op is Op.SUB and isinstance(inputs[1], Const) and inputs[2] == ONE:
+        if op == Op.SUB and isinstance(inputs[1], Const) and inputs[2] == ONE:
             op, inputs = Op.ADD, (inputs[0], Const(-inputs[1].value & MASK), ZERO)
-        if op is Op.ADD and inputs[2] == ZERO and ZERO in inputs[:2]:
+        if op == Op.ADD and inputs[2] == ZERO and ZERO in inputs[:2]:
             return inputs[1] if inputs[0] == ZERO else inputs[0]
         known = [operand.value for operand in inputs if isinstance(operand, Const)]
         if len(known) == len(inputs) and op not in IMPURE:
             return Const(apply(op, detail, known))
         return self._emit(op, inputs, detail)
 
-    def _emit(self, op: Op, inputs: Tuple[Operand, ...], detail: Tuple[int, ...] = ()) -> Slot:
+    def _emit(self, op: int, inputs: Tuple[Operand, ...], detail: Tuple[int, ...] = ()) -> Slot:
         slot = self._next
         self._next += 1
         self._operations.append(Operation(op, (slot,), inputs, detail))
@@ -184,7 +184,7 @@ class Builder:
         if value == SP:
             return True
         made = [operation for operation in self._operations if operation.outputs == (value,)]
-        if not made or made[0].op is not Op.ADD:
+        if not made or made[0].op != Op.ADD:
             return False
         first, second, carry = made[0].inputs
         return first == SP and isinstance(second, Const) and not second.value & 3 and carry == ZERO

@@ -29,7 +29,7 @@ def apply(op: int, detail: Detail, inputs: Inputs) -> int:
     return _MEANING[op](inputs, detail) & MASK
 
 
-def shift_carry(op: Op, value: int, amount: int, carry: int) -> int:
+def shift_carry(op: int, value: int, amount: int, carry: int) -> int:
     """Compute the carry of a shift by a register (Armv8-M ARM, Shift_C).
 
     :param op: LSL, LSR, ASR or ROR.
@@ -39,11 +39,11 @@ def shift_carry(op: Op, value: int, amount: int, carry: int) -> int:
     amount &= 0xFF
     if not amount:
         return carry
-    if op is Op.LSL:
+    if op == Op.LSL:
         return value >> (32 - amount) & 1 if amount <= 32 else 0
-    if op is Op.ROR:
+    if op == Op.ROR:
         amount = (amount - 1) % 32 + 1
-    elif op is Op.ASR:
+    elif op == Op.ASR:
         amount = min(amount, 32)
     return value >> (amount - 1) & 1
 
@@ -110,7 +110,7 @@ _MEANING: Final[Dict[int, Callable[[Inputs, Detail], int]]] = {
     Op.ADD_OVERFLOW: lambda i, d: _overflow(i[0], i[1], i[2]),
     Op.SUB_CARRY: lambda i, d: (i[0] + (~i[1] & MASK) + i[2]) >> 32,
     Op.SUB_OVERFLOW: lambda i, d: _overflow(i[0], ~i[1] & MASK, i[2]),
-    Op.SHIFT_CARRY: lambda i, d: shift_carry(Op(d[0]), i[0], i[1], i[2]),
+    Op.SHIFT_CARRY: lambda i, d: shift_carry(d[0], i[0], i[1], i[2]),
     Op.CONDITION: _condition,
     Op.FADD: lambda i, d: floats.add(i[0], i[1], i[2]),
     Op.FSUB: lambda i, d: floats.subtract(i[0], i[1], i[2]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final, NamedTuple, Optional, Tuple, Union
 
 MASK: Final = 0xFFFFFFFF
@@ -88,111 +87,111 @@ Slot = int
 Operand = Union[Slot, Const]
 
 
-class Op(IntEnum):
+class Op:
     """The kinds of operation, modulo 2**32; inputs ``a, b, c``, output ``d``."""
 
     # d = a
-    COPY = 0
+    COPY: Final = 0
     # d = a + b + c, where c is one bit
-    ADD = 1
+    ADD: Final = 1
     # d = a + NOT b + c, where c is one bit: with c = 1 it is a - b
-    SUB = 2
+    SUB: Final = 2
     # d = a AND b
-    AND = 3
+    AND: Final = 3
     # d = a OR b
-    OR = 4
+    OR: Final = 4
     # d = a XOR b
-    XOR = 5
+    XOR: Final = 5
     # d = NOT a
-    NOT = 6
+    NOT: Final = 6
     # d = b with ``detail = (p, q, n)``: bits p to p+n-1 replaced by bits q to q+n-1 of a.
     #
     # Shifts and zero extensions by a constant have Const(0) as b; a rotation, a reversal of bytes and a bit field's
     # insertion are several of these.
-    BITS = 7
+    BITS: Final = 7
     # d = a's low ``detail = (n,)`` bits, sign-extended
-    SIGN = 8
+    SIGN: Final = 8
     # d = a shifted left by the low 8 bits of b, 0 from 32 on
-    LSL = 9
+    LSL: Final = 9
     # d = a shifted right by the low 8 bits of b, 0 from 32 on
-    LSR = 10
+    LSR: Final = 10
     # d = a shifted right arithmetically by the low 8 bits of b, all sign bits from 32 on
-    ASR = 11
+    ASR: Final = 11
     # d = a rotated right by the low 8 bits of b, modulo 32
-    ROR = 12
+    ROR: Final = 12
     # d = a * b
-    MUL = 13
+    MUL: Final = 13
     # d = high word of the unsigned product a * b
-    UMULH = 14
+    UMULH: Final = 14
     # d = high word of the signed product a * b
-    SMULH = 15
+    SMULH: Final = 15
     # d = a / b unsigned, 0 when b is 0
-    UDIV = 16
+    UDIV: Final = 16
     # d = a / b signed towards zero, 0 when b is 0
-    SDIV = 17
+    SDIV: Final = 17
     # d = number of leading zeros of a
-    CLZ = 18
+    CLZ: Final = 18
     # d = a with its bits in reverse order
-    RBIT = 19
+    RBIT: Final = 19
     # d = b if a (one bit) is 1, else c
-    SELECT = 20
+    SELECT: Final = 20
     # d (one bit) = whether a is 0
-    ZERO = 21
+    ZERO: Final = 21
     # d (one bit) = bit ``detail = (n,)`` of a: N is BIT 31
-    BIT = 22
+    BIT: Final = 22
     # d (one bit) = carry out of a + b + c
-    ADD_CARRY = 23
+    ADD_CARRY: Final = 23
     # d (one bit) = signed overflow of a + b + c
-    ADD_OVERFLOW = 24
+    ADD_OVERFLOW: Final = 24
     # d (one bit) = carry out of a + NOT b + c: with c = 1, whether a >= b unsigned
-    SUB_CARRY = 25
+    SUB_CARRY: Final = 25
     # d (one bit) = signed overflow of a + NOT b + c
-    SUB_OVERFLOW = 26
+    SUB_OVERFLOW: Final = 26
     # d (one bit) = carry out of the shift ``detail = (Op.LSL/LSR/ASR/ROR,)`` of a by the low 8 bits of b; c (the old
     # carry) when that amount is 0
-    SHIFT_CARRY = 27
+    SHIFT_CARRY: Final = 27
     # d (one bit) = whether condition ``detail = (code,)``, 0 to 13, holds with the inputs N, Z, C, V
-    CONDITION = 28
+    CONDITION: Final = 28
     # d = ``detail = (size,)`` bytes at address a, little-endian, zero-extended; size 1, 2 or 4
-    LOAD = 29
+    LOAD: Final = 29
     # ``detail = (size,)`` bytes at address a become the low bytes of b; no output
-    STORE = 30
+    STORE: Final = 30
     # every output is unknown whatever the inputs are: what an instruction without a model writes
-    UNKNOWN = 31
+    UNKNOWN: Final = 31
     # any memory may have another value afterwards; no inputs, no outputs
-    CLOBBER = 32
+    CLOBBER: Final = 32
     # d = a + b, of single-precision numbers as all that follow; the last input is always FP_MODE's five bits
-    FADD = 33
+    FADD: Final = 33
     # d = a - b
-    FSUB = 34
+    FSUB: Final = 34
     # d = a * b
-    FMUL = 35
+    FMUL: Final = 35
     # d = a / b
-    FDIV = 36
+    FDIV: Final = 36
     # d = square root of a
-    FSQRT = 37
+    FSQRT: Final = 37
     # d = a + b * c, rounded once
-    FMULADD = 38
+    FMULADD: Final = 38
     # d (four bits) = N, Z, C and V of the comparison of a with b, N in bit 3
-    FCOMPARE = 39
+    FCOMPARE: Final = 39
     # d = a as a signed integer, saturated
-    FTOS = 40
+    FTOS: Final = 40
     # d = a as an unsigned integer, saturated
-    FTOU = 41
+    FTOU: Final = 41
     # d = the signed integer a as a number
-    STOF = 42
+    STOF: Final = 42
     # d = the unsigned integer a as a number
-    UTOF = 43
+    UTOF: Final = 43
 
 
 # The operations on single-precision numbers, which are computed forwards only.
-FLOAT_OPS: Final = tuple([op for op in Op if op >= Op.FADD])
+FLOAT_OPS: Final = tuple(range(Op.FADD, Op.UTOF + 1))
 
 
 class Operation(NamedTuple):
     """An operation of an instruction; they are computed in order."""
 
-    op: Op
+    op: int
     outputs: Tuple[Slot, ...]
     inputs: Tuple[Operand, ...]
     detail: Tuple[int, ...] = ()

@@ -200,7 +200,7 @@ class Templates:
         writes: List[int] = []
         for operation in lifted.operations:
             inputs = operation.inputs
-            if operation.op is Op.CONDITION:
+            if operation.op == Op.CONDITION:
                 inputs = _tested(operation.detail[0], inputs)
             for operand in inputs:
                 if operand in FLAGS and not kills >> FLAGS.index(operand) & 1:
@@ -287,7 +287,7 @@ def _tested(condition: int, flags: Sequence[Operand]) -> Tuple[Operand, ...]:
 
 def _rounded(lifted: Lifted) -> Optional[int]:
     for operation in lifted.operations:
-        if operation.op is Op.BITS and operation.outputs == (SP,) and operation.detail == (2, 2, 30):
+        if operation.op == Op.BITS and operation.outputs == (SP,) and operation.detail == (2, 2, 30):
             source = operation.inputs[0]
             return None if isinstance(source, Const) or source == SP else source
     return None

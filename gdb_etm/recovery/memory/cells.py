@@ -99,14 +99,16 @@ class Cells:
         cell = self.words.get(byte & ~3, [])
         for position in range(bisect_left(cell, number) - 1, -1, -1):
             older = cell[position]
-            _, store, address, _, size, condition = accesses[older]
-            distance = byte - bits[address]
-            if not 0 <= distance < size:
-                if aliased(bits[address]) == byte:
+            access = accesses[older]
+            address = bits[access.address]
+            distance = byte - address
+            if not 0 <= distance < access.size:
+                if aliased(address) == byte:
                     return UNSURE - older, 0
                 continue
-            if not store:
+            if not access.store:
                 return older, distance
+            condition = access.condition
             if mask[condition] != MASK:
                 return UNSURE - older, 0
             if bits[condition]:

@@ -40,18 +40,19 @@ class ConstantTables:
         mask, root, span = domain.mask, domain.root, domain.span
         count = len(constraints)
         for number in self._loads:
-            _, _, address, data, size, condition = accesses[number]
+            access = accesses[number]
+            address, condition = access.address, access.condition
             if span[root[address]] > _WIDE or mask[address] == MASK or mask[condition] != MASK:
                 continue
             made = self._made.get(number, count)
             if made < count and constraints[made][0] in _KINDS and constraints[made][2] == address:
                 continue
-            table = self._table(address, size) if domain.bits[condition] else None
+            table = self._table(address, access.size) if domain.bits[condition] else None
             if table is not None:
                 self._made[number] = len(constraints)
-                ssa.number = accesses[number].number
+                ssa.number = access.number
                 kind = ConstraintKind.BOUNDED if domain.tables[table].is_cut else ConstraintKind.TABLE
-                ssa.add((int(kind), data, address, table))
+                ssa.add((kind, access.data, address, table))
         return len(constraints) > count
 
     def _table(self, address: int, size: int) -> Optional[int]:

@@ -225,7 +225,8 @@ class MayAlias:
 
     def _may_hit(self, number: int, byte: int) -> bool:
         # Whether a store may write a byte.
-        _, _, address, _, size, _ = self._accesses[number]
+        access = self._accesses[number]
+        address, size = access.address, access.size
         if not size:
             return True
         domain = self._domain

@@ -62,11 +62,13 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
     result: List[Candidate] = []
     covered = 0
     for count, number in enumerate(stores, 1):
-        _, _, address, data, size, _ = accesses[number]
+        access = accesses[number]
+        size = access.size
         if not 0 < size <= 4:
             return None, count
         if size not in places:
             places[size] = _places(found, size)
+        address, data = access.address, access.data
         known, value = mask[address], bits[address]
         if known == MASK:
             low, span = value, 0
@@ -105,7 +107,7 @@ def _are_left(ssa: TraceSsa, found: Found, many: Sequence[Candidate]) -> bool:
     covered = hit = 0
     last = _NONE
     for data, part, shift, number in many:
-        _, _, address, _, _, condition = accesses[number]
+        address, condition = accesses[number].address, accesses[number].condition
         known = mask[address]
         if known == MASK or mask[condition] == MASK and not bits[condition]:
             return False

@@ -8,7 +8,6 @@ that it names.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
@@ -109,8 +108,7 @@ def _accesses(ssa: TraceSsa, number: int) -> List[MemoryAccess]:
         return [accesses[one] for one in constraint[-2:] if 0 <= one < len(accesses)]
     if constraint[2] not in (Premise.STORED, Premise.LOADED, Premise.MEMORY):
         return []
-    first = bisect_left(accesses, (ssa.numbers[number],))
-    last = bisect_left(accesses, (ssa.numbers[number] + 1,))
+    first, last = ssa.first_access(ssa.numbers[number]), ssa.first_access(ssa.numbers[number] + 1)
     return [access for access in accesses[first:last] if access.data == constraint[1]]
 
 

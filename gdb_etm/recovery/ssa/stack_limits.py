@@ -113,7 +113,7 @@ class Limits:
             self._selected[key] = ssa.select(self._op(Op.AND, selected, thread), process, main)
         return self._selected[key]
 
-    def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
+    def _op(self, op: int, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
         slot = list(inputs) + [0]
         self._ssa.run(((int(op), (len(inputs),), tuple(range(len(inputs))), detail),), slot, self._ssa.one)
         return slot[-1]

@@ -7,7 +7,8 @@ of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
+from bisect import bisect_left
+from typing import Callable, Dict, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -22,27 +23,33 @@ SLOTS: Final = TEMPORARY
 _ABOVE: Final = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 
 
-_COPY: Final = int(Op.COPY)
-_LOAD: Final = int(Op.LOAD)
-_STORE: Final = int(Op.STORE)
-_CONDITION: Final = int(Op.CONDITION)
-_UNKNOWN: Final = int(Op.UNKNOWN)
+_COPY: Final = Op.COPY
+_LOAD: Final = Op.LOAD
+_STORE: Final = Op.STORE
+_CONDITION: Final = Op.CONDITION
+_UNKNOWN: Final = Op.UNKNOWN
 
 
-class MemoryAccess(NamedTuple):
-    """One load or store, in the order in which they ran."""
+class MemoryAccess:
+    """One load or store, in the order in which they ran.
 
-    # The instruction's.
-    number: int
-    store: bool
-    # Variable.
-    address: int
-    # Variable.
-    data: int
-    # In bytes; 0 for what may change any memory.
-    size: int
-    # Variable, a bit: whether it ran at all.
-    condition: int
+    :param number: The instruction's.
+    :param address: Variable.
+    :param data: Variable.
+    :param size: In bytes; 0 for what may change any memory.
+    :param condition: Variable, a bit: whether it ran at all.
+    """
+
+    # No named tuple: what is compiled reads these fastest.
+    __slots__ = ("number", "store", "address", "data", "size", "condition")
+
+    def __init__(self, number: int, store: bool, address: int, data: int, size: int, condition: int) -> None:
+        self.number = number
+        self.store = store
+        self.address = address
+        self.data = data
+        self.size = size
+        self.condition = condition
 
 
 class TraceSsa(ConstraintGraph):
@@ -57,6 +64,8 @@ class TraceSsa(ConstraintGraph):
         self.rules = rules
         self.program = program
         self.accesses: List[MemoryAccess] = []
+        # The instruction's number of each.
+        self._accessing: List[int] = []
         # Pairs of accesses that are not linked: somebody else may have written there in between.
         self.unlinked: Set[Tuple[int, int]] = set()
         # For each slot the instructions before which it got a new variable.
@@ -140,7 +149,12 @@ class TraceSsa(ConstraintGraph):
         """Add a load or store."""
         number = len(self.accesses)
         self.accesses.append(MemoryAccess(self.number, store, address, data, size, condition))
+        self._accessing.append(self.number)
         self.relate((ConstraintKind.ACCESS, address, condition, number))
+
+    def first_access(self, number: int) -> int:
+        """Count the accesses of the instructions before one."""
+        return bisect_left(self._accessing, number)
 
     def load(self, address: int, size: int, condition: int) -> int:
         """Make the variable that a load gives."""
@@ -242,14 +256,14 @@ class TraceSsa(ConstraintGraph):
         self.remainders.divide(made, inputs[0], inputs[1])
         return made
 
-    def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+    def _shifter(self, op: int) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
         return lambda i, d: self.make(ConstraintKind.SHIFT, i[0], i[1], int(op))
 
-    def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+    def _computer(self, op: int) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
         def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
             made = self.new(len(self.constraints), _ABOVE.get(op, 0))
             self.relate((ConstraintKind.COMPUTE, made, int(op)) + tuple(inputs))
-            if op is Op.UMULH:
+            if op == Op.UMULH:
                 self.remainders.high(made, inputs[0], inputs[1])
             return made
 

@@ -235,7 +235,7 @@ class _Walk:
         elif op == Op.LOAD and detail[0] == 4:
             self._slots[outputs[0]] = self._load(terms[0])
         else:
-            found = None if op in IMPURE else _compute(Op(op), terms, detail)
+            found = None if op in IMPURE else _compute(op, terms, detail)
             for output in outputs:
                 self._slots[output] = self._fresh() if found is None else found
 
@@ -289,24 +289,24 @@ class _Walk:
         return tuple([(access._replace(before_last=last - access.before_last), to) for access, to in found])
 
 
-def _compute(op: Op, terms: Sequence[Term], detail: Tuple[int, ...]) -> Optional[Term]:
+def _compute(op: int, terms: Sequence[Term], detail: Tuple[int, ...]) -> Optional[Term]:
     if all(base == _FIXED for base, _ in terms):
         return (_FIXED, apply(op, detail, [value for _, value in terms]))
-    if op is Op.COPY:
+    if op == Op.COPY:
         return terms[0]
-    if op is Op.SELECT and terms[0][0] == _FIXED:
+    if op == Op.SELECT and terms[0][0] == _FIXED:
         return terms[1] if terms[0][1] else terms[2]
-    if op is Op.BITS and detail == _ALIGNING and terms[1] == (_FIXED, 0):
+    if op == Op.BITS and detail == _ALIGNING and terms[1] == (_FIXED, 0):
         return terms[0]
     if op in (Op.ADD, Op.SUB) and terms[2][0] == _FIXED:
         return _sum(op, terms)
     return None
 
 
-def _sum(op: Op, terms: Sequence[Term]) -> Optional[Term]:
+def _sum(op: int, terms: Sequence[Term]) -> Optional[Term]:
     (base, one), (other_base, other), (_, carry) = terms
     if other_base == _FIXED:
-        return (base, (one + (other if op is Op.ADD else ~other) + carry) & MASK)
-    if base == _FIXED and op is Op.ADD:
+        return (base, (one + (other if op == Op.ADD else ~other) + carry) & MASK)
+    if base == _FIXED and op == Op.ADD:
         return (other_base, (one + other + carry) & MASK)
     return None

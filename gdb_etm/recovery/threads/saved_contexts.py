@@ -5,7 +5,6 @@ They are in memory still at the end.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
@@ -84,10 +83,10 @@ class SavedContexts:
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.
-        domain = self._ssa.domain
+        ssa = self._ssa
+        domain, accesses = ssa.domain, ssa.accesses
         found: Dict[int, int] = {}
-        accesses = self._ssa.accesses
-        for number in range(bisect_left(accesses, (wait.number + 1,)), len(accesses)):
+        for number in range(ssa.first_access(wait.number + 1), len(accesses)):
             access = accesses[number]
             if access.number > wait.number + _SOON:
                 break

@@ -104,7 +104,7 @@ class Scheduler:
     def _loads(self, block: Optional[int], current: int, since: int, number: int) -> List[Assumption]:
         # That a running thread has found its block in the pointer.
         ssa, found = self._ssa, []
-        first, last = bisect_left(ssa.accesses, (since + 1,)), bisect_left(ssa.accesses, (number + 1,))
+        first, last = ssa.first_access(since + 1), ssa.first_access(number + 1)
         for access in ssa.accesses[first:last] if block is not None else ():
             at, data = access.address, access.data
             if ssa.fixed[at] and ssa.domain.bits[at] == current and not access.store and access.size == 4:
@@ -126,9 +126,8 @@ class Scheduler:
         self._since[word] = min(self._since.get(word, number), number)
 
     def _access(self, handler_access: HandlerAccess, end: int) -> Optional[MemoryAccess]:
-        accesses = self._ssa.accesses
-        number = end - handler_access.before_last
-        found = accesses[bisect_left(accesses, (number,)) : bisect_left(accesses, (number + 1,))]
+        ssa, number = self._ssa, end - handler_access.before_last
+        found = ssa.accesses[ssa.first_access(number) : ssa.first_access(number + 1)]
         return found[handler_access.which] if len(found) == handler_access.of else None
 
     def disturbed(self, memory: StoreForwarding) -> int:
