@@ -35,7 +35,7 @@ from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
-from gdb_etm.recovery.values import CoreState, Fact, Finding, Tier
+from gdb_etm.recovery.values import CoreState, Fact, Finding, Tier, word_reader
 
 _IPSR = 0x1FF
 # CPSR.T
@@ -82,7 +82,7 @@ class Solution:
         self.first = first
         self.last = last
         self.begin = begin
-        self._read_words = _words(end)
+        self._read_words = word_reader(end)
         self.end = end = doubts.without(end)
         self.border = border
         self.points_to = points_to
@@ -94,7 +94,7 @@ class Solution:
         # That of the facts; nothing is known then.
         self.contradiction: Optional[Contradiction] = None
         self.features = features
-        self._words = _words(end)
+        self._words = word_reader(end)
         # What this and newer pieces have found out.
         self.distrust = border.distrust if border is not None else distrust
         # Of memory where the border is.
@@ -118,7 +118,7 @@ class Solution:
     def _make_solver(self) -> Solver:
         border, flow = self.border, self.flow
         readable = border.readable if border else None
-        memory = StoreForwarding(self.ssa, _words(self.begin), self._left(), readable)
+        memory = StoreForwarding(self.ssa, word_reader(self.begin), self._left(), readable)
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.threads.by_block
         solver = Solver(self.ssa, memory, assumptions, self._count)
@@ -381,19 +381,3 @@ def _nothing(word: int) -> Optional[int]:
 def _hides_what_ran(event: Event) -> bool:
     # The trace of an Armv7-M core in lockup has its address, not where execution came to (IHI 0064, table 5-5).
     return isinstance(event, Exception_) and event.name == LOCKUP and event.return_address == LOCKUP_ADDRESSES[1]
-
-
-def _words(state: Optional[CoreState]) -> Optional[Reader]:
-    # Reads each aligned word of a state once.
-    if state is None:
-        return None
-    read = state.read
-    known: Dict[int, Optional[int]] = {}
-
-    def word(address: int) -> Optional[int]:
-        if address not in known:
-            found = read(address, 4)
-            known[address] = None if found is None or len(found) < 4 else int.from_bytes(found, "little")
-        return known[address]
-
-    return word

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Callable, Mapping, NamedTuple, Optional, Tuple
+from struct import Struct
+from typing import Callable, Dict, Final, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
+
+# Bytes of memory that are read at a time, a power of two; their words.
+_BLOCK: Final = 256
+_WORDS: Final = Struct("<%dI" % (_BLOCK // 4))
 
 
 class CoreState(NamedTuple):
@@ -18,13 +23,37 @@ class CoreState(NamedTuple):
     # Any may be missing.
     registers: Mapping[str, int]
     # Gives ``size`` bytes of memory at ``address`` as they were at that moment, or None.  Called for RAM alone, for
-    # aligned words, and once for each.
+    # aligned words and for aligned blocks of them.
     read: Callable[[int, int], Optional[bytes]]
 
 
 def no_memory(address: int, size: int) -> Optional[bytes]:
     """Read nothing: for a :class:`CoreState` of registers alone."""
     return None
+
+
+def word_reader(state: Optional[CoreState]) -> Optional[Callable[[int], Optional[int]]]:
+    """Make what gives the aligned words of a state's memory.
+
+    It is read in blocks, and by words where not all of a block is there.
+    """
+    if state is None:
+        return None
+    read = state.read
+    known: Dict[int, Optional[int]] = {}
+
+    def word(address: int) -> Optional[int]:
+        if address not in known:
+            start = address & -_BLOCK
+            found = read(start, _BLOCK)
+            if found is not None and len(found) == _BLOCK:
+                known.update(zip(range(start, start + _BLOCK, 4), _WORDS.unpack(found)))
+            else:
+                found = read(address, 4)
+                known[address] = None if found is None or len(found) < 4 else int.from_bytes(found, "little")
+        return known[address]
+
+    return word
 
 
 class Tier(IntEnum):

@@ -9,6 +9,7 @@ the end; until then such stores are supposed to miss.
 from __future__ import annotations
 
 from collections import Counter
+from struct import pack
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
@@ -147,12 +148,11 @@ class PlaceSearch:
     def _contents(self, memory: StoreForwarding, start: int) -> bytes:
         # What can be read from an address on; nothing if that is too much.
         words: List[int] = []
-        ssa = self._ssa
-        while len(words) <= _MOST // 4:
-            at = start + 4 * len(words)
-            word = memory.final_word(at)
+        ssa, final_word = self._ssa, memory.final_word
+        for at in range(start, start + _MOST + 4, 4):
+            word = final_word(at)
             if word is None and not memory.is_readable(at):
-                return b"".join([one.to_bytes(4, "little") for one in words])
+                return pack("<%dI" % len(words), *words)
             if word is None or ssa.rules.volatile and ssa.is_volatile(at, 4):
                 self._unknown.add(at)
             words.append(word or 0)

@@ -28,6 +28,10 @@ _LOAD: Final = Op.LOAD
 _STORE: Final = Op.STORE
 _CONDITION: Final = Op.CONDITION
 _UNKNOWN: Final = Op.UNKNOWN
+# How many operations there are.
+_OPS: Final = FLOAT_OPS[-1] + 1
+
+Maker = Callable[[Sequence[int], Tuple[int, ...]], int]
 
 
 class MemoryAccess:
@@ -76,7 +80,7 @@ class TraceSsa(ConstraintGraph):
         self._origin: Dict[int, Tuple[int, ...]] = {}
         # What the instruction that is being added compares.
         self._compared: Optional[Tuple[int, int]] = None
-        self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
+        makers: Dict[int, Maker] = {
             Op.ADD: self._add,
             Op.SUB: self._subtract,
             Op.AND: lambda i, d: self.logic(ConstraintKind.AND, i),
@@ -98,9 +102,11 @@ class TraceSsa(ConstraintGraph):
             Op.SHIFT_CARRY: lambda i, d: self.make_bit(ConstraintKind.SHIFT_CARRY, i[0], i[1], i[2], d[0]),
         }
         for op in (Op.LSL, Op.LSR, Op.ASR, Op.ROR):
-            self._makers[op] = self._shifter(op)
+            makers[op] = self._shifter(op)
         for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ) + FLOAT_OPS:
-            self._makers[op] = self._computer(op)
+            makers[op] = self._computer(op)
+        # What makes the variable of an operation, where it is made of nothing but its inputs.
+        self._makers: List[Optional[Maker]] = [makers.get(op) for op in range(_OPS)]
 
     def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
         """Do what an instruction does.
@@ -112,7 +118,7 @@ class TraceSsa(ConstraintGraph):
         self._compared = None
         for op, outputs, inputs, detail in steps:
             read = [current[slot] if slot >= 0 else constant(~slot) for slot in inputs]
-            maker = makers.get(op)
+            maker = makers[op]
             if maker is not None:
                 for variable in read:
                     if not fixed[variable]:
@@ -256,10 +262,10 @@ class TraceSsa(ConstraintGraph):
         self.remainders.divide(made, inputs[0], inputs[1])
         return made
 
-    def _shifter(self, op: int) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+    def _shifter(self, op: int) -> Maker:
         return lambda i, d: self.make(ConstraintKind.SHIFT, i[0], i[1], int(op))
 
-    def _computer(self, op: int) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+    def _computer(self, op: int) -> Maker:
         def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
             made = self.new(len(self.constraints), _ABOVE.get(op, 0))
             self.relate((ConstraintKind.COMPUTE, made, int(op)) + tuple(inputs))
