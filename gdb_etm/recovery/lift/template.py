@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
@@ -25,39 +25,79 @@ CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
 Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]
 
 
-class Template(NamedTuple):
-    """One instruction of the program."""
+class Template:
+    """One instruction of the program.
 
-    address: int
-    size: int
-    isa: Isa
-    # That decides whether it does anything: 0 to 13, or ALWAYS.
-    condition: int
-    steps: Tuple[Step, ...]
-    # Flags that it reads: bit 0 for N, 1 for Z, 2 for C, 3 for V.
-    reads: int
-    # Flags that it writes.
-    kills: int
-    # Places that it writes, without those of one instruction.
-    writes: Tuple[int, ...]
-    kind: InstructionKind
-    # Target of a direct branch.
-    goes_to: int
-    taken: Optional[int]
-    target: Optional[int]
-    interworks: bool
-    aligned: Tuple[int, ...]
-    call: bool
-    # The slot that SP gets all bits but 1:0 of.
-    rounds: Optional[int]
-    # Whether it writes SP or what may be a frame pointer.
-    moves: bool
-    # CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others.
-    stack: Optional[Tuple[int, int]]
-    # Whether an exception may follow that the code before it has asked for: its handler may change what is popped.
-    asks: bool
-    # What is needed when only some flags are read later on, by these flags.
-    variants: Dict[int, Needed]
+    :param condition: That decides whether it does anything: 0 to 13, or ALWAYS.
+    :param reads: Flags that it reads: bit 0 for N, 1 for Z, 2 for C, 3 for V.
+    :param kills: Flags that it writes.
+    :param writes: Places that it writes, without those of one instruction.
+    :param goes_to: Target of a direct branch.
+    :param rounds: The slot that SP gets all bits but 1:0 of.
+    :param moves: Whether it writes SP or what may be a frame pointer.
+    :param stack: CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others.
+    :param asks: Whether an exception may follow that the code before it has asked for: its handler may change what is
+        popped.
+    """
+
+    # No named tuple: what is compiled reads these fastest.
+    __slots__ = (
+        *("address", "size", "isa", "condition", "steps", "reads", "kills", "writes", "kind", "goes_to", "taken"),
+        *("target", "interworks", "aligned", "call", "rounds", "moves", "stack", "asks", "variants"),
+    )
+
+    def __init__(
+        self,
+        address: int,
+        size: int,
+        isa: Isa,
+        condition: int,
+        steps: Tuple[Step, ...],
+        reads: int,
+        kills: int,
+        writes: Tuple[int, ...],
+        kind: InstructionKind,
+        goes_to: int,
+        taken: Optional[int],
+        target: Optional[int],
+        interworks: bool,
+        aligned: Tuple[int, ...],
+        call: bool,
+        rounds: Optional[int],
+        moves: bool,
+        stack: Optional[Tuple[int, int]],
+        asks: bool,
+        variants: Dict[int, Needed],
+    ) -> None:
+        self.address = address
+        self.size = size
+        self.isa = isa
+        self.condition = condition
+        self.steps = steps
+        self.reads = reads
+        self.kills = kills
+        self.writes = writes
+        self.kind = kind
+        self.goes_to = goes_to
+        self.taken = taken
+        self.target = target
+        self.interworks = interworks
+        self.aligned = aligned
+        self.call = call
+        self.rounds = rounds
+        self.moves = moves
+        self.stack = stack
+        self.asks = asks
+        # What is needed when only some flags are read later on, by these flags.
+        self.variants = variants
+
+    def moved(self, address: int, goes_to: int, asks: bool) -> "Template":
+        """Make that of the same instruction at another address."""
+        return Template(
+            *(address, self.size, self.isa, self.condition, self.steps, self.reads, self.kills, self.writes),
+            *(self.kind, goes_to, self.taken, self.target, self.interworks, self.aligned, self.call, self.rounds),
+            *(self.moves, self.stack, asks, self.variants),
+        )
 
     def needed(self, flags: int) -> Needed:
         """Give the steps that anybody reads.
@@ -178,7 +218,7 @@ class Templates:
         same = self._anywhere.get(key)
         if same is not None:
             asks = _asks(code, same.size, isa)
-            return same._replace(address=address, goes_to=insn.target, asks=asks), after
+            return same.moved(address, insn.target, asks), after
         lifted = lift(code[:4], address, isa, bool(it_state), self._m_profile)
         made = self._template(lifted, code, address, isa, condition, insn.kind, insn.target)
         if not lifted.placed:

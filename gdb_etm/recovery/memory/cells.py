@@ -116,6 +116,28 @@ class Cells:
             # It turned out later that it did not run.
         return FIRST, 0
 
+    def whole(self, number: int, address: int, size: int) -> Tuple[int, int]:
+        """Find the last access to all of some bytes before another one, where each byte's is the same.
+
+        :param number: Of the other one; as many as there are for the end.
+        :returns: The access, which has been there, and which of its bytes the first one is; FIRST when there is none to
+            any of them; BLOCKED where each byte is to be looked at.
+        """
+        if (address & 3) + size > 4:
+            return BLOCKED, 0
+        cell = self.words.get(address & ~3)
+        position = bisect_left(cell, number) - 1 if cell is not None else -1
+        if cell is None or position < 0:
+            return FIRST, 0
+        older, domain = cell[position], self._ssa.domain
+        access = self._ssa.accesses[older]
+        distance = address - domain.bits[access.address]
+        if 0 <= distance and distance + size <= access.size:
+            condition = access.condition
+            if not access.store or domain.mask[condition] == MASK and domain.bits[condition]:
+                return older, distance
+        return BLOCKED, 0
+
     def certain(self, number: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:
         """Find what :meth:`source` does, ignoring stores that may not have run.
 

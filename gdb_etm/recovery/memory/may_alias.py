@@ -48,6 +48,10 @@ class MayAlias:
         if unresolved is None:
             unresolved = [number for number, access in enumerate(ssa.accesses) if access.store]
         self.unresolved: List[int] = list(unresolved)
+        # Of each access, whether it is one of them.
+        self._is_unresolved: List[bool] = [False] * len(ssa.accesses)
+        for number in self.unresolved:
+            self._is_unresolved[number] = True
         # Those that are no more among them since somebody looked.
         self.gone: List[int] = []
         # Stores that stand for more than a link looks at.
@@ -90,6 +94,7 @@ class MayAlias:
     def remove(self, number: int) -> None:
         """Remove a store whose address became known, or that did not run."""
         del self.unresolved[bisect_left(self.unresolved, number)]
+        self._is_unresolved[number] = False
         self.gone.append(number)
 
     def has_new_reasons(self) -> bool:
@@ -142,25 +147,23 @@ class MayAlias:
             supposed = supposed or self._may_hit(number, byte)
         return _NOWHERE, supposed
 
-    def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
+    def first_of_link(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> Tuple[int, bool]:
         """Find the first possible alias between two accesses to be linked.
 
         Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
+
+        :param grounds: As :meth:`grounds_between` gives them.
         """
         unresolved = self.unresolved
+        newest = self._newest
+        if 0 <= newest < later and older < newest and self._is_unresolved[newest] and self.wanted is None:
+            # What is in the way of one byte is in that of others.
+            if not ground_of(newest, byte, grounds) and self._may_hit(newest, byte):
+                return newest, False
         low = bisect_left(unresolved, older + 1)
         if low == len(unresolved) or unresolved[low] >= later:
             return _NOWHERE, False
-        grounds = self._grounds(older, later)
         if self.wanted is None:
-            # What is in the way of one byte is in that of others.
-            newest = self._newest
-            if (
-                older < newest < later
-                and unresolved[bisect_left(unresolved, newest, low, len(unresolved) - 1)] == newest
-            ):
-                if not ground_of(newest, byte, grounds) and self._may_hit(newest, byte):
-                    return newest, False
             # Addresses become known in the order of the accesses: what waits for a late one is looked at less often.
             last = unresolved[bisect_left(unresolved, later, low) - 1]
             if last != newest and not ground_of(last, byte, grounds) and self._may_hit(last, byte):
@@ -204,8 +207,8 @@ class MayAlias:
         # In how many objects stacks lie: these are in reach.
         return 0 if self.object_bounds is None else self.object_bounds.stacked
 
-    def _grounds(self, older: int, later: int) -> List[Ground]:
-        # Why stores between two accesses may be taken to miss what these are to.
+    def grounds_between(self, older: int, later: int) -> List[Ground]:
+        """List why stores between two accesses may be taken to miss what these are to."""
         return grounds_between(older, later, self.owned, self.dead_stack, self.object_bounds)
 
     def _may_own(self, one: int, other: int) -> bool:
@@ -241,15 +244,16 @@ class MayAlias:
         if self._bit_band:
             return True
         # The bits that are known of an address, and what it is the sum of, must allow it to touch the byte.
-        starts = range(byte - size + 1, byte + 1)
         if known:
             bits = domain.bits[address]
-            for start in starts:
+            for start in range(byte - size + 1, byte + 1):
                 if not (start ^ bits) & known:
                     break
             else:
                 return False
-        return known == MASK or self.wanted is not None or self.weighing.may_be(address, starts)
+        if known == MASK or self.wanted is not None or not self.weighing.is_sum(address):
+            return True
+        return self.weighing.may_be(address, range(byte - size + 1, byte + 1))
 
     @property
     def weighs(self) -> bool:
@@ -294,7 +298,7 @@ class MayAlias:
                 continue
             low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
             late = [other for other in self._cells.between(source, number, byte) if self._ssa.accesses[other].store]
-            grounds = self._grounds(source, number)
+            grounds = self.grounds_between(source, number)
             if any(
                 [
                     not ground_of(other, byte, grounds) and self._may_hit(other, byte)

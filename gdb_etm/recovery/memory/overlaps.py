@@ -190,10 +190,8 @@ class Weighing:
         return _constraint(found, data, shift, others) + (source, until), oldest
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
-        """Check whether a sum of alternatives may be one of some values."""
+        """Check whether a sum of alternatives, by :meth:`is_sum`, may be one of some values."""
         domain = self._ssa.domain
-        if not self.is_sum(variable):
-            return True
         return all(
             any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
             for word, low, span in self._terms(variable)

@@ -16,6 +16,7 @@ from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedB
 from gdb_etm.recovery.memory.changes import AccessNews
 from gdb_etm.recovery.memory.grounds import STILL_THERE
 from gdb_etm.recovery.memory.may_alias import MayAlias
+from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.memory.overlaps import Found, wide
 from gdb_etm.recovery.memory.waiting import WaitingBytes
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
@@ -245,16 +246,23 @@ class StoreForwarding:
         found: List[LinkedByte] = []
         hidden = 0
         self.blocked.pop(number, None)
+        whole, start = self.cells.whole(number, address, access.size)
+        grounds: List[Ground] = []
+        of_grounds = BLOCKED
         for index in range(access.size):
             if linked >> index & 1:
                 continue
             byte = address + index
-            source, distance = self.cells.source(number, byte)
+            source, distance = (whole, start + index) if whole >= 0 else (whole, 0)
+            if whole == BLOCKED:
+                source, distance = self.cells.source(number, byte)
             if source < FIRST:
                 self._waiting.wait(UNSURE - source, number)
                 hidden |= 1 << index
                 continue
-            barrier, supposed = self.may_alias.first_of_link(source, number, byte)
+            if source != of_grounds:
+                grounds, of_grounds = self.may_alias.grounds_between(source, number), source
+            barrier, supposed = self.may_alias.first_of_link(source, number, byte, grounds)
             if barrier >= 0:
                 self._waiting.wait(barrier, number)
                 self.blocked[number] = barrier
@@ -336,6 +344,8 @@ class StoreForwarding:
         last = len(self._ssa.accesses)
         found: List[LinkedByte] = []
         hidden = 0
+        grounds: List[Ground] = []
+        of_grounds = BLOCKED
         for index in range(4):
             if done >> index & 1 or not touched >> index & 1:
                 continue
@@ -346,7 +356,9 @@ class StoreForwarding:
                 self._waiting.wait(UNSURE - source, ~word)
                 hidden |= 1 << index
                 continue
-            barrier, supposed = self.may_alias.first_of_link(source, last, word + index)
+            if source != of_grounds:
+                grounds, of_grounds = self.may_alias.grounds_between(source, last), source
+            barrier, supposed = self.may_alias.first_of_link(source, last, word + index, grounds)
             if barrier >= 0:
                 self._waiting.wait(barrier, ~word)
                 hidden |= 1 << index

@@ -78,8 +78,11 @@ class TrialLinks:
         return (found[0], found[1] - index) if found[0] != LAST else (LAST, 0)
 
     def _is_hidden(self, older: int, later: int, access: MemoryAccess, address: int) -> bool:
-        first = self._may_alias.first_of_link
-        return any([first(older, later, address + index)[0] >= 0 for index in range(access.size)])
+        may_alias = self._may_alias
+        grounds = may_alias.grounds_between(older, later)
+        return any(
+            [may_alias.first_of_link(older, later, address + index, grounds)[0] >= 0 for index in range(access.size)]
+        )
 
     def _at_end(self, address: int, size: int) -> Optional[int]:
         found = 0
