@@ -114,7 +114,9 @@ class ConstraintGraph:
         # Of bits that compare: what, and the bias.
         self._compares: Dict[int, Tuple[int, int, int]] = {}
         self._derived: Dict[Tuple[int, int], int] = {}
-        self._base: Dict[int, Tuple[int, int]] = {}
+        # Of each variable the one that it is a constant distance from, or itself, and that distance.
+        self._bases: List[int] = []
+        self._distances: List[int] = []
         self._inverse: Dict[int, int] = {}
         self.one = self.constant(1)
 
@@ -125,6 +127,8 @@ class ConstraintGraph:
             found = self.domain.constant(value)
             self.made.append(START)
             self.fixed.append(True)
+            self._bases.append(found)
+            self._distances.append(0)
         return found
 
     def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
@@ -132,9 +136,12 @@ class ConstraintGraph:
 
         :param maker: As in :attr:`made`.
         """
+        made = self.domain.new(known, bits)
         self.made.append(maker)
         self.fixed.append(False)
-        return self.domain.new(known, bits)
+        self._bases.append(made)
+        self._distances.append(0)
+        return made
 
     def relate(self, constraint: Constraint) -> int:
         """Add a constraint and give its number."""
@@ -201,8 +208,8 @@ class ConstraintGraph:
 
     def offset(self, variable: int, distance: int) -> int:
         """Give the variable that is another one plus a constant."""
-        base, already = self._base.get(variable, (variable, 0))
-        distance = (already + distance) & MASK
+        base = self._bases[variable]
+        distance = (self._distances[variable] + distance) & MASK
         if not distance:
             return base
         found = self._derived.get((base, distance))
@@ -211,7 +218,7 @@ class ConstraintGraph:
             if self.fixed[base]:
                 return self.constant((domain.bits[base] + distance) & MASK)
             found = self._derived[base, distance] = self.new(len(self.constraints))
-            self._base[found] = (base, distance)
+            self._bases[found], self._distances[found] = base, distance
             domain.cause = self.relate((ConstraintKind.SUM, found, base, self.constant(distance), 0))
             if self.number not in self.void:
                 domain.merge(base, found, distance)
@@ -222,12 +229,12 @@ class ConstraintGraph:
 
         That is the variable itself if it was not made by adding a constant.
         """
-        return self._base.get(variable, (variable, 0))[0]
+        return self._bases[variable]
 
     def base_and_distance(self, variable: int) -> Tuple[int, int]:
         """Give the same, and the constant, signed."""
-        base, distance = self._base.get(variable, (variable, 0))
-        return base, distance - (distance >> 31 << 32)
+        distance = self._distances[variable]
+        return self._bases[variable], distance - (distance >> 31 << 32)
 
     def select(self, condition: int, one: int, other: int) -> int:
         """Make a variable: ``one`` if a bit is 1, else ``other``."""

@@ -64,4 +64,8 @@ class AccessNews:
 
 
 def _accesses(of: Dict[int, List[int]], variables: Set[int]) -> Set[int]:
-    return {number for variable in variables.intersection(of) for number in of[variable]}
+    found: Set[int] = set()
+    for variable in variables:
+        if variable in of:
+            found.update(of[variable])
+    return found

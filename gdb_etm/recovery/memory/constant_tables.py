@@ -42,7 +42,7 @@ class ConstantTables:
         for number in self._loads:
             access = accesses[number]
             address, condition = access.address, access.condition
-            if span[root[address]] > _WIDE or mask[address] == MASK or mask[condition] != MASK:
+            if mask[address] == MASK or span[root[address]] > _WIDE or mask[condition] != MASK:
                 continue
             made = self._made.get(number, count)
             if made < count and constraints[made][0] in _KINDS and constraints[made][2] == address:
