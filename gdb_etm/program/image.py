@@ -36,6 +36,12 @@ class Program:
 
     def read(self, address: int, size: int) -> bytes:
         """Read up to ``size`` bytes; shorter where memory is unknown."""
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0:
+            start, data = self._pieces[index]
+            whole = data[address - start : address - start + size]
+            if len(whole) == size:
+                return whole
         parts = []
         while size > 0:
             found = self.piece_at(address)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Protocol, Tuple
+from typing import Final, NamedTuple, Optional, Protocol, Tuple
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.objects import Objects
@@ -13,7 +13,7 @@ RAM = ((0x20000000, 0x40000000),)
 # And where it has no memory: devices, and the core's own registers (Armv8-M ARM, B8.1).
 DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
 # Alias of the first megabyte of RAM, a word for each bit (Armv7-M ARM, B3.1; Cortex-M3 and M4).
-BIT_BAND = (0x22000000, 0x24000000)
+BIT_BAND: Final = (0x22000000, 0x24000000)
 
 
 class FrameInformation(Protocol):

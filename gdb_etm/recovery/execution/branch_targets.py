@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, Final, List, NamedTuple, Optional
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import nothing_ran
@@ -12,7 +12,7 @@ from gdb_etm.recovery.functions.functions import Functions
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_BIT = 0xFFFFFFFE
+_BIT: Final = 0xFFFFFFFE
 
 
 class Arrival(NamedTuple):

@@ -6,7 +6,7 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -34,19 +34,24 @@ from gdb_etm.recovery.lift.operations import (
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_BIT = 0xFFFFFFFE
+_BIT: Final = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
-_BASIC, _EXTENDED = 0x20, 0x68
-_SPSEL = 1
+_BASIC: Final = 0x20
+_EXTENDED: Final = 0x68
+_SPSEL: Final = 1
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
-_FTYPE, _MODE, _STACK = 4, 3, 2
+_FTYPE: Final = 4
+_MODE: Final = 3
+_STACK: Final = 2
 # Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
-_FIXED, _OF_STATE = 0xFFFFFF82, 0x61
-PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
+_FIXED: Final = 0xFFFFFF82
+_OF_STATE: Final = 0x61
+PUSHED: Final = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
 PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
-_NO_MODE = 0xFFFFFFE0
+_NO_MODE: Final = 0xFFFFFFE0
 # PendSV; SysTick.
-_FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
+_FIRST_ASYNCHRONOUS: Final = 14
+_FIRST_UNASKED: Final = 15
 
 
 def is_asynchronous(event: Exception_) -> bool:

@@ -5,7 +5,7 @@ Of A-profile's banked registers nothing is said.
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.execution.exception_semantics import (
@@ -29,7 +29,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.saved_contexts import Wait
 
 # What a handler does not change that may leave results in a frame.
-_MODE = (HANDLER, FPCA)
+_MODE: Final = (HANDLER, FPCA)
 
 
 class Suspended(NamedTuple):

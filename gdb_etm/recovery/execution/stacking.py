@@ -5,13 +5,15 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, CFSR; Armv7-M 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Final, NamedTuple, Optional
 
 from gdb_etm.recovery.values import CoreState
 
 # The Configurable Fault Status Register as a register of a state.
 CFSR = "cfsr"
-_MSTKERR, _STKERR, _STKOF = 1 << 4, 1 << 12, 1 << 20
+_MSTKERR: Final = 1 << 4
+_STKERR: Final = 1 << 12
+_STKOF: Final = 1 << 20
 
 
 class Stacking(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from struct import unpack_from
-from typing import Callable, Iterable, List, Optional, Set, Tuple
+from typing import Callable, Final, Iterable, List, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
@@ -16,9 +16,9 @@ from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.ssa.exception_frames import goes_on
 
 # Bytes of a function that are looked at.
-LONG = 1 << 13
+LONG: Final = 1 << 13
 # Of a table of branches that are looked at.
-_ENTRIES = 256
+_ENTRIES: Final = 256
 
 
 class FunctionCode:

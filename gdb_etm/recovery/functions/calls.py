@@ -5,7 +5,7 @@ Calls and returns are matched by a stack of return addresses of our own (AAPCS32
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.functions.frames import SavedRegister
 from gdb_etm.recovery.functions.origins import FRAME as OF_FRAME
@@ -13,13 +13,22 @@ from gdb_etm.recovery.functions.origins import Origin
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-NO_FRAME = -1
+NO_FRAME: Final = -1
 # Calls that one return may leave at once, by tail calls that look like calls.
-_DEEP = 4
+_DEEP: Final = 4
 
 
 # What assumptions are about.
-CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE, BLOCK = range(10)
+CALL: Final = 0
+HANDLER: Final = 1
+ALIGNED: Final = 2
+FRAME: Final = 3
+CONSTANT: Final = 4
+ARGUMENT: Final = 5
+THREAD: Final = 6
+WAITING: Final = 7
+PRIVATE: Final = 8
+BLOCK: Final = 9
 
 
 class Assumption(NamedTuple):

@@ -9,7 +9,7 @@ code before the call, as soon as the function has returned there.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.functions.branches import LONG, FunctionCode
@@ -20,20 +20,24 @@ from gdb_etm.recovery.lift.operations import LR, MASK, SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Step, Template
 from gdb_etm.recovery.rules import FrameInformation
 
-_REGISTERS = (*range(13), LR)
-_KEPT = (*range(4, 12), SP)
+_REGISTERS: Final = (*range(13), LR)
+# What it keeps of an instruction that is not of the frame.
+_NAMED: Final = frozenset((*_REGISTERS, SP))
+_KEPT: Final = frozenset((*range(4, 12), SP))
 # A word of the frame is the slot with this number less its distance from the canonical frame address.
-_FRAME_WORDS = 1 << 10
-_WORD = 4
+_FRAME_WORDS: Final = 1024
+_WORD: Final = 4
 # What an instruction makes, what it finds where paths join, and what it has made before.
-_MADE, _FOUND, _OLD = range(3)
+_MADE: Final = 0
+_FOUND: Final = 1
+_OLD: Final = 2
 # Where ways begin that no instruction of the function leads to: its beginning, and where other code enters it.
-_ENTRY = -1
-_ENTERED = -2
+_ENTRY: Final = -1
+_ENTERED: Final = -2
 # Times that an instruction is looked at before what is known there may only get less.
-_VISITS = 8
+_VISITS: Final = 8
 # Of the registers, that a function is called with; what others hold it only keeps.
-_LAST_ARGUMENT = 3
+_LAST_ARGUMENT: Final = 3
 
 
 class Held(NamedTuple):
@@ -261,8 +265,8 @@ class EntryValues:
     def _rename(self, address: int, known: Known) -> None:
         # What the same instruction has made before is another value than what it makes now.
         for slot, value in list(known.items()):
-            where, kind = self._from.get(value.base, (0, _FOUND))
-            if where == address and kind != _FOUND:
+            made = self._from.get(value.base)
+            if made is not None and made[0] == address and made[1] != _FOUND:
                 known[slot] = self._name(address, slot, _OLD)
 
     def _loses(self, function: int, like: Template) -> Set[int]:
@@ -294,12 +298,14 @@ class EntryValues:
         # may overwrite.
         pointer = known.get(SP)
         lowest = _frame_word(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
+        lowest = max(lowest, _FRAME_WORDS)
+        forgets = template.call or template.asks
         direct = template.call and template.target is None
         lost = self._loses(template.goes_to, template) if direct else set()
         for slot in list(known):
-            if slot > max(lowest, _FRAME_WORDS) or slot < _FRAME_WORDS and slot not in _REGISTERS and slot != SP:
+            if slot > lowest or slot < _FRAME_WORDS and slot not in _NAMED:
                 del known[slot]
-            elif (template.call or template.asks) and slot < _FRAME_WORDS and (slot not in _KEPT or slot in lost):
+            elif forgets and slot < _FRAME_WORDS and (slot not in _KEPT or slot in lost):
                 known[slot] = self._name(template.address, slot, _MADE)
 
     def _load(self, known: Known, address: Optional[Origin], size: int) -> Optional[Origin]:

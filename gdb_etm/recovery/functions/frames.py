@@ -6,7 +6,7 @@ was set, if nothing in the function moves it.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.recovery.lift.operations import SP
@@ -14,7 +14,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
 
 # Bytes of a function that are looked at.
-_LONG = 1 << 14
+_LONG: Final = 1 << 14
 
 
 class SavedRegister(NamedTuple):

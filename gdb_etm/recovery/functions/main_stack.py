@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Callable, Dict, FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa, decode_t16, decode_t32, is_wide
@@ -26,9 +26,9 @@ _BRANCH = re.compile(rb"(?s)(?=.[\xf0-\xf7].[\x90-\x9f\xb0-\xbf\xd0-\xdf\xf0-\xf
 _MOVW = re.compile(rb"(?s)(?=[\x40-\x4f][\xf2\xf6].[\x00-\x7f])")
 # MSR to MSP, PSP or CONTROL, also of the other security state: code that may go on with another stack.
 _MSR = re.compile(rb"(?s)(?=[\x80-\x8f]\xf3[\x08\x09\x14\x88\x89\x94]\x88)")
-_WORD = 4
+_WORD: Final = 4
 # Where a vector table may begin (VTOR).
-_ALIGNED = 128
+_ALIGNED: Final = 128
 
 
 class ProgramStart(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 # Bases besides the registers of a function's entry: none, and the canonical frame address.
-CONSTANT, FRAME = -1, -2
+CONSTANT: Final = -1
+FRAME: Final = -2
 
 
 # The least of bases that are values of their own.
-FIRST_OTHER = 64
+FIRST_OTHER: Final = 64
 
 
 class Origin(NamedTuple):

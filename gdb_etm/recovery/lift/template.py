@@ -19,7 +19,9 @@ Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
 
 
 # What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one.
-CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
+CHECKED: Final = 0
+MAIN_LIMIT: Final = 1
+PROCESS_LIMIT: Final = 2
 
 # Steps, the slots that they write, and the flags that nobody reads.
 Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]

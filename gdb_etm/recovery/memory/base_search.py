@@ -16,7 +16,7 @@ only if its known bits leave few bases.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
@@ -25,22 +25,26 @@ from gdb_etm.recovery.memory.traces import ByteTrace, Store, Traces
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Classes of stacks that are tried.
-_NEWEST = 6
+_NEWEST: Final = 6
 # Values that another class may have to be tried, and accesses that it must have.
-_FEW, _LARGE = 8, 8
+_FEW: Final = 8
+_LARGE: Final = 8
 # Words of a stack that are looked at.
-_WORDS = 4096
+_WORDS: Final = 4096
 # Bytes after a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
 # elsewhere it is memory that was not read in time.
-_BESIDE, _APART, _ROUND = 4096, 256, 1024
+_BESIDE: Final = 4096
+_APART: Final = 256
+_ROUND: Final = 1024
 # Bytes of a stack that must be evidence.
-_FEWEST = 4
+_FEWEST: Final = 4
 # Possible bases that are looked at more closely.
-_LEFT = 48
+_LEFT: Final = 48
 # Stores to unknown addresses that one byte is held against, at first and when few bases are left.
-_NEAR, _FAR = 64, 400
+_NEAR: Final = 64
+_FAR: Final = 400
 # Such stores that are looked at in one segment.
-_EFFORT = 150000
+_EFFORT: Final = 150000
 
 
 class Options(NamedTuple):

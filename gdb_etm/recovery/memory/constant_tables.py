@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Final, List, Optional, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.tables import ConstantTable
@@ -10,8 +10,9 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Bytes that an address may be in, and addresses that it may be.
-_WIDE, _MOST = 4096, 1024
-_KINDS = (ConstraintKind.TABLE, ConstraintKind.BOUNDED)
+_WIDE: Final = 4096
+_MOST: Final = 1024
+_KINDS: Final = (ConstraintKind.TABLE, ConstraintKind.BOUNDED)
 
 
 class ConstantTables:

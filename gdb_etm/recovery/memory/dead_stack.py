@@ -8,14 +8,14 @@ went over, and stacks of different threads do not overlap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import List, Sequence, Tuple
+from typing import Final, List, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.misses import Ground
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_UNKNOWN = -1
+_UNKNOWN: Final = -1
 
 
 class DeadStack(Ground):

@@ -177,18 +177,23 @@ class MayAlias:
             self._newest = barrier
             return barrier, supposed
         # Those before the barrier miss without a ground, unless they are supposed to.
-        low = bisect_left(self.unresolved, barrier if self.wanted is None else older + 1)
+        number = self._without_ground(older, barrier if self.wanted is None else older + 1, later, byte, grounds)
+        return (barrier, True) if supposed and number >= 0 else (number, False)
+
+    def _without_ground(self, older: int, since: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
+        # The first possible alias from an access on that no ground lets miss; notes the ground where there is none.
         ground = 0
-        for number in self.unresolved[low : bisect_left(self.unresolved, later)]:
+        for number in self.unresolved[bisect_left(self.unresolved, since) : bisect_left(self.unresolved, later)]:
             kind = ground_of(number, byte, grounds)
-            ground = max(ground, kind)
-            if not kind and self._may_hit(number, byte):
+            if kind:
+                ground = max(ground, kind)
+            elif self._may_hit(number, byte):
                 self._barriers[later, byte] = older, number, self._stacked()
                 self._newest = number
-                return (barrier, True) if supposed else (number, False)
+                return number
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
-        return _NOWHERE, False
+        return _NOWHERE
 
     def _still_blocked(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
         # The first possible alias, if there was one before; that is no older one now, as knowledge only grows.

@@ -6,7 +6,7 @@ the address of an object stays within it.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Set
+from typing import Callable, Dict, Final, List, Set
 
 from gdb_etm.program.objects import NO_OBJECT
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -16,7 +16,8 @@ from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Where an address is made: from SP, or nobody knows.
-_FROM_SP, _ANYWHERE = -1, -2
+_FROM_SP: Final = -1
+_ANYWHERE: Final = -2
 
 
 class ObjectBounds(Ground):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from struct import pack
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.may_alias import Pair
@@ -18,9 +18,10 @@ from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Bytes of a class that must be evidence, and how many different ones.
-_FEWEST, _DIFFERENT = 8, 4
+_FEWEST: Final = 8
+_DIFFERENT: Final = 4
 # Bytes of RAM that are searched.
-_MOST = 1 << 20
+_MOST: Final = 1 << 20
 
 
 class Placed(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
@@ -16,7 +16,7 @@ Successors = Callable[[int], Optional[Tuple[Template, List[int]]]]
 
 # What a call need not keep (AAPCS32, 6.1.1), with the argument registers.
 SCRATCH = (*ARGUMENTS, 12)
-FLAG_SLOTS = tuple([slot for slot, _ in FLAGS])
+FLAG_SLOTS: Final = frozenset([slot for slot, _ in FLAGS])
 
 
 class Moves(NamedTuple):

@@ -9,7 +9,7 @@ caller.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
@@ -31,18 +31,18 @@ from gdb_etm.recovery.pointers.provenance import (
 from gdb_etm.recovery.pointers.states import ANY_WORD, BlockStates, State
 from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, FrameUse, Given, Site, Summary
 
-_STACK_POINTERS = (SP, MSP, PSP)
+_STACK_POINTERS: Final = (SP, MSP, PSP)
 # GCC passes the frame of the function around it to a nested one in r12.
-_CHAIN = 12
+_CHAIN: Final = 12
 # Functions with a variable number of arguments save their registers just below those on the stack; so many bytes.
-_SAVED = 16
+_SAVED: Final = 16
 # A call passes further arguments in the lowest words of the frame; so many bytes are taken to be that.
-_PASSED = 32
+_PASSED: Final = 32
 # The slot of a word in the frame is this plus its distance from SP at the function's entry.
-_WORDS = 1 << 48
-_WORD = 4
+_WORDS: Final = 1 << 48
+_WORD: Final = 4
 # Times that a block is looked at, on the average.
-_VISITS = 16
+_VISITS: Final = 16
 
 
 class PointerFlow:

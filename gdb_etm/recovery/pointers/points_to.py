@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from struct import unpack_from
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -23,13 +23,13 @@ from gdb_etm.recovery.pointers.summaries import ARGUMENTS, LEAKS_ALL, Given, Sit
 from gdb_etm.recovery.rules import FrameInformation
 
 # Bytes of code that are analysed; it takes about a second for each 50,000.
-_MOST = 1 << 17
+_MOST: Final = 1 << 17
 # Functions that call one another are followed so deep.
-_DEEP = 60
-_WORD = 4
+_DEEP: Final = 60
+_WORD: Final = 4
 _ANYWHERE = Site(frozenset(), True, frozenset(ARGUMENTS), True)
 # The programs that were analysed last, as many as one session has in use.
-_KEPT = 2
+_KEPT: Final = 2
 _KNOWN: List[Tuple[Tuple[object, ...], "PointsTo"]] = []
 
 

@@ -7,27 +7,29 @@ of the object before or after.
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, FrozenSet, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.objects import NO_OBJECT, Objects
 from gdb_etm.recovery.lift.operations import MASK
 
 # So many constants are followed one by one.
-_MOST = 8
+_MOST: Final = 8
 # An index that begins at 1 lets a compiler fold as many bytes into the address before an array.
-_FOLDED = 64
+_FOLDED: Final = 64
 # The place from which compilers address several objects is at most so far from these (an instruction's offset).
-_ANCHORED = 4096
+_ANCHORED: Final = 4096
 # An object of so few bytes has no index; the address of the end of a somewhat larger one is not used alone.
-_SCALAR = 8
-_SHORT = 32
+_SCALAR: Final = 8
+_SHORT: Final = 32
 _NONE: FrozenSet[int] = frozenset()
 # How far a value is from its parts: it is one of them; a loop counts from there; or something unknown was added.
-EXACT, STEPPED, INDEXED = range(3)
+EXACT: Final = 0
+STEPPED: Final = 1
+INDEXED: Final = 2
 # Stands for what the first argument of a function leads to; less n, for what argument n does.
-ARGUMENT = -2
+ARGUMENT: Final = -2
 # Somewhere in the function's frame.
-INSIDE = 1 << 40
+INSIDE: Final = 1 << 40
 
 
 class Provenance(NamedTuple):

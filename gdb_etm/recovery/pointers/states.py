@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Sequence, Set
+from typing import Dict, Final, Optional, Sequence, Set
 
 from gdb_etm.recovery.lift.operations import TEMPORARY
 from gdb_etm.recovery.pointers.provenance import UNKNOWN, Lattice, Provenance
@@ -10,7 +10,7 @@ from gdb_etm.recovery.pointers.provenance import UNKNOWN, Lattice, Provenance
 # What registers and words of the frame may be made from; of those that are not in it, nothing is known.
 State = Dict[int, Provenance]
 # Any word of the frame, among slots.
-ANY_WORD = -1
+ANY_WORD: Final = -1
 
 
 class BlockStates:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, NamedTuple
+from typing import Final, FrozenSet, NamedTuple
 
 # Argument registers (AAPCS32, 6.1.1).
-ARGUMENTS = (0, 1, 2, 3)
+ARGUMENTS: Final = (0, 1, 2, 3)
 
 
 class Given(NamedTuple):

@@ -8,7 +8,7 @@ What is less sure falls first: that a thread goes on, before what calls and hand
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, List, NamedTuple, Set, Tuple
+from typing import Callable, Final, List, NamedTuple, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, FRAME, HANDLER, THREAD, WAITING, Assumption
@@ -16,7 +16,7 @@ from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Kinds that may tie what was before a thread was left to what comes when it has gone on.
-_ACROSS = (CALL, ARGUMENT)
+_ACROSS: Final = (CALL, ARGUMENT)
 
 
 class Fallen(NamedTuple):

@@ -8,7 +8,7 @@ that it names.
 
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import Final, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -19,8 +19,8 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 from gdb_etm.recovery.values import CoreState
 
 # Times that a segment is built again.
-ROUNDS = 12
-_LINKS = (ConstraintKind.LINK, ConstraintKind.MAY_ALIAS)
+ROUNDS: Final = 12
+_LINKS: Final = (ConstraintKind.LINK, ConstraintKind.MAY_ALIAS)
 
 # Of a fact: why it is known, one of :class:`Premise`; the instruction's number; the variable.
 Key = Tuple[int, int, int]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Final, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Facts that are listed one by one.
-_MOST = 3
+_MOST: Final = 3
 _TEXTS: Dict[int, str] = {
     Premise.HALT: "{name} as it was read at the halt",
     Premise.BEGIN: "{name} as it was read when the run began",

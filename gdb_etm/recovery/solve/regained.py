@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Sequence, Set
+from typing import Callable, Final, List, NamedTuple, Sequence, Set
 
 from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import SP
@@ -13,7 +13,10 @@ from gdb_etm.recovery.solve.propagation import Propagation
 
 # How far facts are trusted: what was traced and the architecture; stack pointers, and that nobody else writes memory;
 # what was read or given; what was found by trying.
-_SEEN, _STACK, _READ, _INFERRED = range(4)
+_SEEN: Final = 0
+_STACK: Final = 1
+_READ: Final = 2
+_INFERRED: Final = 3
 _TRUST = {
     **dict.fromkeys((Premise.HALT, Premise.BEGIN, Premise.GIVEN), _READ),
     **dict.fromkeys((Premise.MEMORY, Premise.BASE), _INFERRED),

@@ -6,7 +6,7 @@ ran: another course would have to lead to the same halt.
 
 from __future__ import annotations
 
-from typing import Container, List, Set
+from typing import Container, Final, List, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -19,16 +19,17 @@ from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Times that it is begun again without what did not come true, and those of them after contradictions.
-_ROUNDS, _CONTRADICTIONS = 8, 4
+_ROUNDS: Final = 8
+_CONTRADICTIONS: Final = 4
 # It is given up where fewer than one of many links in so many comes true.
-_WORTH = 3
+_WORTH: Final = 3
 # Links, and stores of unknown address, from which on it costs much to begin again.
-_MANY = 650
+_MANY: Final = 650
 # Contradictions that are looked at after one of them.
-_FURTHER = 40
+_FURTHER: Final = 40
 # Times that places are looked for in one of them.
-_PLACES = 4
-_PREMISES = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
+_PLACES: Final = 4
+_PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
 
 
 class _All(Container[Pair]):

@@ -7,7 +7,7 @@ be another.  What contradicts that is out of the question; if one thread alone i
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Set
+from typing import Callable, Final, List, Optional, Sequence, Set
 
 from gdb_etm.recovery.constraints.domain import Contradiction, Knowledge
 from gdb_etm.recovery.execution.thread_switches import Possible
@@ -20,10 +20,10 @@ from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 
 # Times that all threads are tried; what became known of some speaks against others.
-_PASSES = 2
+_PASSES: Final = 2
 # Trials in a segment, and accesses that each looks at.
-_TRIALS = 64
-_ACCESSES = 256
+_TRIALS: Final = 64
+_ACCESSES: Final = 256
 
 
 class ThreadTrials:

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Callable, Collection, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Callable,
+    Collection,
+    Dict,
+    Final,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 # Gives the word at an aligned address at the end, if known.
 Word = Callable[[int], Optional[int]]
 
 # Bytes that are searched.
-_MOST = 1 << 20
+_MOST: Final = 1 << 20
 # Where LR is in a frame.
-LR_AT = 20
+LR_AT: Final = 20
 # Words above one another in which return addresses are looked for.
-_ABOVE = 64
+_ABOVE: Final = 64
 # Bytes of instructions after a request that its handler may skip.
-_SKIPPED = 8
+_SKIPPED: Final = 8
 # EXC_RETURN of a thread on PSP: the bits that are the same always.
-_FIXED, _EXC_RETURN = 0xFFFFFF8E, 0xFFFFFF8C
+_FIXED: Final = 0xFFFFFF8E
+_EXC_RETURN: Final = 0xFFFFFF8C
 # T and the exception's number, which is 0 in Thread mode.
-_XPSR = 0x010001FF
+_XPSR: Final = 0x010001FF
 
 
 def can_search(pieces: Iterable[Tuple[int, int]]) -> bool:

@@ -10,7 +10,7 @@ of HardFault and NMI the check may be off (CCR.STKOFHFNMIGN), so nothing is lear
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Final, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -23,10 +23,11 @@ from gdb_etm.recovery.values import CoreState
 # The limits as registers of a state.
 NAMES = ("msplim", "psplim")
 # NMI and HardFault.
-_UNCHECKED = (2, 3)
-_IPSR = 0x1FF
-_SPSEL, _NPRIV = 1, 0
-_FIELD = MASK & ~7
+_UNCHECKED: Final = (2, 3)
+_IPSR: Final = 0x1FF
+_SPSEL: Final = 1
+_NPRIV: Final = 0
+_FIELD: Final = MASK & ~7
 # CPSID with FAULTMASK; MSR to FAULTMASK and FAULTMASK_NS.
 _RAISES = re.compile(b"(?=[\x71\x73]\xb6|[\x80-\x8f]\xf3[\x13\x93]\x88)", re.DOTALL)
 

@@ -8,7 +8,7 @@ backwards and keeps every way to give successors; what all ways agree in is told
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.ssa.exception_frames import LR_AT, ExceptionFrames
 from gdb_etm.recovery.threads.residences import Residence, leave_calls
@@ -17,11 +17,11 @@ from gdb_etm.recovery.threads.residences import Residence, leave_calls
 Demand = Tuple[Tuple[int, bool], ...]
 
 # Ways that are followed at the same time.
-_WAYS = 256
+_WAYS: Final = 256
 # Returns that are remembered of a chain.
-_DEEP = 32
+_DEEP: Final = 32
 # No frame: it runs at the end, or nothing shows where it waits.
-SOMEWHERE = -1
+SOMEWHERE: Final = -1
 
 
 class Successor(NamedTuple):

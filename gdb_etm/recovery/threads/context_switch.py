@@ -9,7 +9,7 @@ through a pointer that is there at the end.
 from __future__ import annotations
 
 from itertools import product
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.program.conditions import ALWAYS, holds
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
@@ -19,18 +19,22 @@ from gdb_etm.recovery.lift.template import FLAGS, Step, Template
 # A base and what is added to it, modulo 2**32.
 Term = Tuple[int, int]
 # Bases: none, so that it is a constant; PSP as the handler finds it.
-_FIXED, _POINTER = 0, 1
+_FIXED: Final = 0
+_POINTER: Final = 1
 # BITS with this sets bits 1:0 to 0; a stack pointer has none there.
-_ALIGNING = (2, 2, 30)
+_ALIGNING: Final = (2, 2, 30)
 
 # EXC_RETURN with a basic frame on PSP, and with an extended one.
-_BASIC, _EXTENDED = 0xFFFFFFFD, 0xFFFFFFED
+_BASIC: Final = 0xFFFFFFFD
+_EXTENDED: Final = 0xFFFFFFED
 
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
 
 # What happens within a handler: another one's begin, one instead of its return, another one's return.
-ENTERED, CHAINED, LEFT = range(3)
+ENTERED: Final = 0
+CHAINED: Final = 1
+LEFT: Final = 2
 # Of what a handler did: one of these, or instructions that ran one after the other.
 Part = Union[int, Sequence[Template]]
 

@@ -8,7 +8,7 @@ without one is only what a thread has left there.
 
 from __future__ import annotations
 
-from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Final, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Waiting, Word, can_search, goes_on
@@ -20,11 +20,11 @@ from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow
 from gdb_etm.recovery.threads.scheduler import Handled
 
 # Frames that are no further apart, in bytes, are believed to be of one stack.
-NEAR = 128
+NEAR: Final = 128
 # Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
-_SAVED = 128
+_SAVED: Final = 128
 # Bytes below the pointer of a stack where frames are taken to be of that stack, too.
-_DEAD = 232
+_DEAD: Final = 232
 
 
 class Sequel(NamedTuple):

@@ -5,7 +5,7 @@ A handler changes between them by setting PSP.
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
@@ -16,9 +16,9 @@ from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, Cont
 from gdb_etm.recovery.threads.control_blocks import Period
 
 # Calls that one return may leave at once, as in calls.py.
-_DEEP = 4
+_DEEP: Final = 4
 # Residences that are remembered for an older piece.
-_HANDED = 4096
+_HANDED: Final = 4096
 
 
 class Residence:

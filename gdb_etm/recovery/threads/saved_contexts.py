@@ -5,16 +5,16 @@ They are in memory still at the end.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
-_BELOW = 160
+_BELOW: Final = 160
 # Instructions after the exception that are looked at.
-_SOON = 400
+_SOON: Final = 400
 
 
 class Wait(NamedTuple):
