@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Final, List, NamedTuple, Sequence, Tuple
+from typing import Collection, Dict, Final, List, NamedTuple, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, variables
 from gdb_etm.recovery.constraints.domain import Domain
@@ -269,13 +269,13 @@ class ConstraintGraph:
             return self.constant(0)
         if other == self.one and self.is_bit(one):
             return self.invert(one)
-        return self.logic(ConstraintKind.XOR, (one, other))
+        return self.logic(ConstraintKind.XOR, [one, other])
 
     def is_bit(self, variable: int) -> bool:
         """Check whether a variable has one bit."""
         return self.domain.mask[variable] & ABOVE_BIT == ABOVE_BIT and not self.domain.bits[variable] & ABOVE_BIT
 
-    def logic(self, kind: int, inputs: Sequence[int]) -> int:
+    def logic(self, kind: int, inputs: List[int]) -> int:
         """Make the variable that AND, OR or XOR computes."""
         if self.is_bit(inputs[0]) and self.is_bit(inputs[1]):
             return self.make_bit(kind, inputs[0], inputs[1])

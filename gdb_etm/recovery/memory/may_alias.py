@@ -137,7 +137,7 @@ class MayAlias:
                 return number, False
         return _NOWHERE, False
 
-    def _first_supposed(self, stores: Sequence[int], byte: int) -> Tuple[int, bool]:
+    def _first_supposed(self, stores: List[int], byte: int) -> Tuple[int, bool]:
         # The same where all stores are supposed to miss, but those that may change any memory.
         accesses = self._ssa.accesses
         supposed = False
@@ -147,7 +147,7 @@ class MayAlias:
             supposed = supposed or self._may_hit(number, byte)
         return _NOWHERE, supposed
 
-    def first_of_link(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> Tuple[int, bool]:
+    def first_of_link(self, older: int, later: int, byte: int, grounds: List[Ground]) -> Tuple[int, bool]:
         """Find the first possible alias between two accesses to be linked.
 
         Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
@@ -180,7 +180,7 @@ class MayAlias:
         number = self._without_ground(older, barrier if self.wanted is None else older + 1, later, byte, grounds)
         return (barrier, True) if supposed and number >= 0 else (number, False)
 
-    def _without_ground(self, older: int, since: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
+    def _without_ground(self, older: int, since: int, later: int, byte: int, grounds: List[Ground]) -> int:
         # The first possible alias from an access on that no ground lets miss; notes the ground where there is none.
         ground = 0
         for number in self.unresolved[bisect_left(self.unresolved, since) : bisect_left(self.unresolved, later)]:
@@ -195,7 +195,7 @@ class MayAlias:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE
 
-    def _still_blocked(self, older: int, later: int, byte: int, grounds: Sequence[Ground]) -> int:
+    def _still_blocked(self, older: int, later: int, byte: int, grounds: List[Ground]) -> int:
         # The first possible alias, if there was one before; that is no older one now, as knowledge only grows.
         before = self._barriers.get((later, byte))
         if before is None or before[0] != older or before[2] != self._stacked():

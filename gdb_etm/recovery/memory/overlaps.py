@@ -47,7 +47,7 @@ def wide(bytes_: int) -> int:
     return sum(0xFF << 8 * index for index in range(4) if bytes_ >> index & 1)
 
 
-def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Optional[List[Candidate]], int]:
+def candidates(ssa: TraceSsa, stores: List[int], found: Found) -> Tuple[Optional[List[Candidate]], int]:
     """List what stores may have left, and how many were looked at.
 
     What contradicts what is known of the bytes is left out.
@@ -98,7 +98,7 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Tuple[Opti
     return result, len(stores)
 
 
-def _are_left(ssa: TraceSsa, found: Found, many: Sequence[Candidate]) -> bool:
+def _are_left(ssa: TraceSsa, found: Found, many: List[Candidate]) -> bool:
     # Whether all of what was too much before still is.  Fewer stores can only make fewer candidates: so these are
     # candidates still, if they are by what these alone cover.
     domain, accesses = ssa.domain, ssa.accesses
@@ -161,7 +161,7 @@ class Weighing:
         return made
 
     def weigh(
-        self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
+        self, found: Found, until: int, source: int, shift: int, stores: List[int]
     ) -> Tuple[Optional[Constraint], int]:
         """Make the constraint of what was found; None without news.
 

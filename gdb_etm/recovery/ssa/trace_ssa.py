@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import Callable, Dict, Final, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, List, Optional, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
@@ -31,7 +31,7 @@ _UNKNOWN: Final = Op.UNKNOWN
 # How many operations there are.
 _OPS: Final = FLOAT_OPS[-1] + 1
 
-Maker = Callable[[Sequence[int], Tuple[int, ...]], int]
+Maker = Callable[[List[int], Tuple[int, ...]], int]
 
 
 class MemoryAccess:
@@ -108,7 +108,7 @@ class TraceSsa(ConstraintGraph):
         # What makes the variable of an operation, where it is made of nothing but its inputs.
         self._makers: List[Optional[Maker]] = [makers.get(op) for op in range(_OPS)]
 
-    def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
+    def run(self, steps: Tuple[Step, ...], current: List[int], condition: int) -> None:
         """Do what an instruction does.
 
         :param current: The variable of each slot; updated.
@@ -143,7 +143,7 @@ class TraceSsa(ConstraintGraph):
                 self.access(True, self.new(UNMODELLED), self.new(UNMODELLED), 0, condition)
         self._note_comparison(steps, current)
 
-    def _note_comparison(self, steps: Sequence[Step], current: List[int]) -> None:
+    def _note_comparison(self, steps: Tuple[Step, ...], current: List[int]) -> None:
         compared = self._compared
         if compared is None:
             return
@@ -208,7 +208,7 @@ class TraceSsa(ConstraintGraph):
         times.append(self.number + 1)
         held.append(variable)
 
-    def _add(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _add(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
         fixed, bits = self.fixed, self.domain.bits
         if not fixed[carry]:
@@ -222,7 +222,7 @@ class TraceSsa(ConstraintGraph):
             self.remainders.add(made, one, other)
         return made
 
-    def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _subtract(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         # one = result + other + (1 - carry)
         one, other, carry = inputs
         fixed, bits = self.fixed, self.domain.bits
@@ -242,7 +242,7 @@ class TraceSsa(ConstraintGraph):
             self.relate((ConstraintKind.REMAINDER, made, one, divisor))
         return made
 
-    def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _bits(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         source, into = inputs
         slot, _, count = detail
         known = MASK & ~(((1 << count) - 1) << slot) if self.fixed[into] else 0
@@ -252,12 +252,12 @@ class TraceSsa(ConstraintGraph):
             self.remainders.shift(made, source, detail)
         return made
 
-    def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _multiply(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         made = self.make(ConstraintKind.MULTIPLY, inputs[0], inputs[1])
         self.remainders.multiply(made, inputs[0], inputs[1])
         return made
 
-    def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _divide(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         made = self.make(ConstraintKind.DIVIDE, inputs[0], inputs[1])
         self.remainders.divide(made, inputs[0], inputs[1])
         return made
@@ -266,7 +266,7 @@ class TraceSsa(ConstraintGraph):
         return lambda i, d: self.make(ConstraintKind.SHIFT, i[0], i[1], int(op))
 
     def _computer(self, op: int) -> Maker:
-        def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        def compute(inputs: List[int], detail: Tuple[int, ...]) -> int:
             made = self.new(len(self.constraints), _ABOVE.get(op, 0))
             self.relate((ConstraintKind.COMPUTE, made, int(op)) + tuple(inputs))
             if op == Op.UMULH:
@@ -275,12 +275,12 @@ class TraceSsa(ConstraintGraph):
 
         return compute
 
-    def _zero(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _zero(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         if self.is_bit(inputs[0]):
             return self.invert(inputs[0])
         return self.make_bit(ConstraintKind.ZERO, inputs[0])
 
-    def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _bit(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         return self.bit(inputs[0], detail[0])
 
     def bit(self, variable: int, number: int) -> int:
@@ -289,7 +289,7 @@ class TraceSsa(ConstraintGraph):
         self.relate((ConstraintKind.FIELD, made, variable, 0, number, 1))
         return made
 
-    def _subtract_carry(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _subtract_carry(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
         if not self.fixed[carry] or not self.domain.bits[carry]:
             return self.make_bit(ConstraintKind.CARRY, one, other, carry, 1)
@@ -298,13 +298,13 @@ class TraceSsa(ConstraintGraph):
         self.compare(made, one, other, 0)
         return made
 
-    def _subtract_overflow(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+    def _subtract_overflow(self, inputs: List[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
         if self.fixed[carry] and self.domain.bits[carry]:
             self._compared = (one, other)
         return self.make_bit(ConstraintKind.OVERFLOW, one, other, carry, 1)
 
-    def condition(self, code: int, flags: Sequence[int]) -> int:
+    def condition(self, code: int, flags: List[int]) -> int:
         """Make the bit of whether a condition holds.
 
         :param code: 0 to 13.
