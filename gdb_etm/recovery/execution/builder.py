@@ -262,11 +262,10 @@ class SsaBuilder:
         steps, written, dead = template.needed(flags)
         if steps:
             ssa.run(steps, current, ssa.one)
-        put = ssa.put
         for slot in written:
-            put(slot, current[slot])
+            ssa.put(slot, current[slot])
         for slot in dead:
-            put(slot, DEAD)
+            ssa.put(slot, DEAD)
         self._learn_effects(template, current, taken)
 
     def _learn_effects(self, template: Template, current: List[int], taken: Optional[bool]) -> None:

@@ -149,9 +149,9 @@ class PlaceSearch:
     def _contents(self, memory: StoreForwarding, start: int) -> bytes:
         # What can be read from an address on; nothing if that is too much.
         words: List[int] = []
-        ssa, final_word = self._ssa, memory.final_word
+        ssa = self._ssa
         for at in range(start, start + _MOST + 4, 4):
-            word = final_word(at)
+            word = memory.final_word(at)
             if word is None and not memory.is_readable(at):
                 return pack("<%dI" % len(words), *words)
             if word is None or ssa.rules.volatile and ssa.is_volatile(at, 4):

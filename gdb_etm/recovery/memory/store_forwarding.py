@@ -273,7 +273,8 @@ class StoreForwarding:
             if (source, number) in self._ssa.unlinked:
                 continue
             found.append((index, source, distance, supposed))
-            self.linked[number] |= 1 << index
+            linked |= 1 << index
+        self.linked[number] = linked
         for run in runs_of(found):
             self._link(number, access, address, run)
         self._waiting.hide(number, hidden if access.size <= 4 else 0)

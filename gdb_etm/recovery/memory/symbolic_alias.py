@@ -74,7 +74,8 @@ class SymbolicAlias:
         stacks = self.stacks()
         if not stacks:
             return []
-        domain, is_ram = self._ssa.domain, self._ssa.is_ram
+        ssa = self._ssa
+        domain = ssa.domain
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         self._drop_settled()
         low, high = self._reach(stacks)
@@ -88,7 +89,7 @@ class SymbolicAlias:
             if store:
                 if low < high:
                     self._note(number, group if size else _KNOWN, low, high)
-                if group == _KNOWN and not is_ram(bits[address], size):
+                if group == _KNOWN and not ssa.is_ram(bits[address], size):
                     continue
             if group in stacks:
                 self._touch(number, offset[address], words[group], newest if of_newest != group else other, found)
@@ -96,7 +97,7 @@ class SymbolicAlias:
                 if of_newest != group or not size:
                     other, of_newest = newest, group
                 newest = number
-        unlinked = self._ssa.unlinked
+        unlinked = ssa.unlinked
         return [link for link in found if (link[1], link[0]) not in unlinked]
 
     def _drop_settled(self) -> None:

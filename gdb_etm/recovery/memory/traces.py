@@ -6,7 +6,7 @@ Addresses that differ by constants are a class.  Its base is the value of its ro
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
@@ -25,7 +25,7 @@ class Byte(NamedTuple):
         return self.mask, self.bits if self.far < 0 else ((base + self.bits) & MASK) >> self.far & 0xFF
 
 
-_NOTHING = Byte(0, 0, -1)
+_NOTHING: Final = Byte(0, 0, -1)
 
 
 class ByteTrace(NamedTuple):

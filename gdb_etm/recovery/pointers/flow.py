@@ -197,18 +197,18 @@ class PointerFlow:
         self._touching.update(moves.slots)
         before = {slot: state.get(slot, UNKNOWN) for slot in moves.unsure}
         temporary: State = {}
-        constant_of = self._lattice.constant
+        lattice = self._lattice
         for step in moves.steps:
             op, outputs, inputs, detail = step
             read = [
-                constant_of(~slot) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
+                lattice.constant(~slot) if slot < 0 else (state if slot < TEMPORARY else temporary).get(slot, UNKNOWN)
                 for slot in inputs
             ]
             value = UNKNOWN
             if op == Op.STORE:
                 self._store(template.address, state, read, detail[0], template.condition == ALWAYS)
             elif op == Op.LOAD:
-                value = self._lattice.keep(self._load(template.address, state, read[0], detail[0]))
+                value = lattice.keep(self._load(template.address, state, read[0], detail[0]))
             elif op in (Op.UNKNOWN, Op.CLOBBER):
                 self._let_go(read)
             elif outputs:
@@ -220,7 +220,7 @@ class PointerFlow:
                 if slot in _STACK_POINTERS and value.frame is None:
                     self._let_go((value,))
         for slot, value in before.items():
-            state[slot] = self._lattice.join(value, state.get(slot, UNKNOWN))
+            state[slot] = lattice.join(value, state.get(slot, UNKNOWN))
 
     def _load(self, where: int, state: State, address: Provenance, size: int) -> Provenance:
         self._loaded.update([one for one in address.objects if one < 0])

@@ -48,10 +48,10 @@ class Provenance(NamedTuple):
     many: bool = False
 
 
-NOTHING = Provenance()
-UNKNOWN = Provenance(other=True)
+NOTHING: Final = Provenance()
+UNKNOWN: Final = Provenance(other=True)
 # Some address in the frame, or something unknown.
-IN_FRAME = Provenance(other=True, frame=INSIDE)
+IN_FRAME: Final = Provenance(other=True, frame=INSIDE)
 
 
 class Lattice:

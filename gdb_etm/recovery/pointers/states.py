@@ -22,7 +22,7 @@ class BlockStates:
     """
 
     def __init__(self, lattice: Lattice) -> None:
-        self._join = lattice.join
+        self._lattice = lattice
         self.states: Dict[int, State] = {}
         # The slots of which more has become known since the block was looked at, and those that it used or wrote then.
         self._changed: Dict[int, Set[int]] = {}
@@ -70,12 +70,11 @@ class BlockStates:
         if known is None:
             self.states[head] = dict(state)
             return True
-        join = self._join
         changed: State = {}
         for slot in slots if slots is not None else known.keys() | state.keys():
             one, other = known.get(slot, UNKNOWN), state.get(slot, UNKNOWN)
             if one is not other:
-                met = join(one, other)
+                met = self._lattice.join(one, other)
                 if met is not one:
                     changed[slot] = met
         if changed:

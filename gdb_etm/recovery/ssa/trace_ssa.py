@@ -6,7 +6,6 @@ of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from typing import Callable, Dict, Final, List, Optional, Set, Tuple
 
@@ -73,9 +72,9 @@ class TraceSsa(ConstraintGraph):
         # Pairs of accesses that are not linked: somebody else may have written there in between.
         self.unlinked: Set[Tuple[int, int]] = set()
         # For each slot the instructions before which it got a new variable.
-        self.times: List[array[int]] = [array("I") for _ in range(SLOTS)]
+        self.times: List[List[int]] = [[] for _ in range(SLOTS)]
         # The variables, or DEAD.
-        self.held: List[array[int]] = [array("i") for _ in range(SLOTS)]
+        self.held: List[List[int]] = [[] for _ in range(SLOTS)]
         # Of flags that a comparison has set: the flag's slot and the two that it compared.
         self._origin: Dict[int, Tuple[int, ...]] = {}
         # What the instruction that is being added compares.
@@ -114,10 +113,10 @@ class TraceSsa(ConstraintGraph):
         :param current: The variable of each slot; updated.
         :param condition: Variable of the bit that is 1 if it runs.
         """
-        makers, fixed, constant = self._makers, self.fixed, self.constant
+        makers, fixed = self._makers, self.fixed
         self._compared = None
         for op, outputs, inputs, detail in steps:
-            read = [current[slot] if slot >= 0 else constant(~slot) for slot in inputs]
+            read = [current[slot] if slot >= 0 else self.constant(~slot) for slot in inputs]
             maker = makers[op]
             if maker is not None:
                 for variable in read:
@@ -127,7 +126,7 @@ class TraceSsa(ConstraintGraph):
                 else:
                     bits = self.domain.bits
                     value = apply(op, detail, [bits[variable] for variable in read])
-                    current[outputs[0]] = constant(value)
+                    current[outputs[0]] = self.constant(value)
             elif op == _LOAD:
                 current[outputs[0]] = self.load(read[0], detail[0], condition)
             elif op == _STORE:
