@@ -82,9 +82,9 @@ class ConstraintKind:
     # (d, a, p, q, n, older, later): LINK, as stores to unknown addresses turn out to miss if they are taken to miss
     SUPPOSED: Final = 34
     # (d, a, table): a load from an address in a table of constants, by its number
-    TABLE: Final = 35
+    TABLE: Final = 30
     # (d, a, table): TABLE, if the address is not beyond the program's memory
-    BOUNDED: Final = 36
+    BOUNDED: Final = 23
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER: Final = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
@@ -94,7 +94,7 @@ class ConstraintKind:
 
 
 # Before which item a constraint's variables end, by its kind; of COMPUTE and MAY_ALIAS see :func:`variables`.
-_ENDS: Final[Dict[int, int]] = {
+_BY_KIND: Final[Dict[int, int]] = {
     ConstraintKind.FACT: 2,
     ConstraintKind.EQUAL: 3,
     ConstraintKind.SUM: 4,
@@ -131,7 +131,7 @@ _ENDS: Final[Dict[int, int]] = {
 }
 
 # The same as a list.
-_END: Final[List[int]] = [_ENDS.get(kind, 0) for kind in range(max(_ENDS) + 1)]
+_ENDS: Final[List[int]] = [_BY_KIND.get(kind, 0) for kind in range(max(_BY_KIND) + 1)]
 
 # Those of two accesses to the same memory: their last two items are the older one and the later one.
 LINKS: Final = frozenset(
@@ -151,7 +151,7 @@ def variables(constraint: Constraint) -> Tuple[int, ...]:
         return (constraint[1],) + constraint[3:]
     if constraint[0] == ConstraintKind.MAY_ALIAS:
         return constraint[2 : 4 + constraint[1]]
-    return constraint[1 : _END[constraint[0]]]
+    return constraint[1 : _ENDS[constraint[0]]]
 
 
 def equal(domain: Domain, constraint: Constraint) -> None:

@@ -86,7 +86,7 @@ _BY_KIND: Final[Dict[int, Handler]] = {
     ConstraintKind.MAY_ALIAS: may_alias,
 }
 # The same as a list.
-PROPAGATORS: Final[List[Handler]] = [_BY_KIND.get(kind, fact) for kind in range(max(_BY_KIND) + 1)]
+PROPAGATORS: Final[List[Handler]] = [_BY_KIND[kind] for kind in range(len(_BY_KIND))]
 
 
 class Saved(NamedTuple):
