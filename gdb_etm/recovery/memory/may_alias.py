@@ -70,6 +70,9 @@ class MayAlias:
         # By the later access and byte of a link that was looked for: the older access, what was in the way, and how
         # many objects were known to have stacks.
         self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
+        # The grounds by which all stores from one on miss bytes: that store, the word, the object in it.
+        self._cleared: List[Ground] = []
+        self._cleared_piece = (_NOWHERE, 0, 0)
         # The store that was in the way last; any that is will do to wait for.
         self._newest = _NOWHERE
         # The links for which stores to unknown addresses are supposed to miss; None where they are not.
@@ -182,7 +185,12 @@ class MayAlias:
 
     def _without_ground(self, older: int, since: int, later: int, byte: int, grounds: List[Ground]) -> int:
         # The first possible alias from an access on that no ground lets miss; notes the ground where there is none.
-        ground = 0
+        bounds = self.object_bounds
+        piece = since, byte & ~3, 0 if bounds is None else bounds.object_at(byte)
+        if grounds is self._cleared and piece == self._cleared_piece:
+            # Grounds are the same for the bytes of an object in one word, as SP is a multiple of 4.
+            return _NOWHERE
+        ground, is_clear = 0, True
         for number in self.unresolved[bisect_left(self.unresolved, since) : bisect_left(self.unresolved, later)]:
             kind = ground_of(number, byte, grounds)
             if kind:
@@ -191,6 +199,10 @@ class MayAlias:
                 self._barriers[later, byte] = older, number, self._stacked()
                 self._newest = number
                 return number
+            else:
+                is_clear = False
+        if is_clear:
+            self._cleared, self._cleared_piece = grounds, piece
         if ground:
             self.grounds[older, later] = max(ground, self.grounds.get((older, later), 0))
         return _NOWHERE
