@@ -53,8 +53,11 @@ def disturbed(ran: Ran, words: Optional[Dict[int, int]] = None, **registers: int
     """The state at the end with something false in it."""
 
     def read(address: int, size: int) -> Optional[bytes]:
-        word = (words or {}).get(address)
-        return ran.end.read(address, size) if word is None else word.to_bytes(4, "little")[:size]
+        found = ran.end.read(address, size)
+        for at, word in (words or {}).items() if found is not None else ():
+            if address <= at < address + size:
+                found = found[: at - address] + word.to_bytes(4, "little") + found[at - address + 4 :]
+        return found
 
     return CoreState({**ran.end.registers, **registers}, read)
 

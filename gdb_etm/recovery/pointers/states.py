@@ -71,7 +71,10 @@ class BlockStates:
             self.states[head] = dict(state)
             return True
         changed: State = {}
-        for slot in slots if slots is not None else known.keys() | state.keys():
+        if slots is None:
+            slots = {slot for slot, other in state.items() if known.get(slot) is not other}
+            slots.update(known.keys() - state.keys())
+        for slot in slots:
             one, other = known.get(slot, UNKNOWN), state.get(slot, UNKNOWN)
             if one is not other:
                 met = self._lattice.join(one, other)
