@@ -55,14 +55,6 @@ _LEFT_OUT = {
     "protocols/ptm/config.py": "read once from registers",
     # mypyc does not take a function within a method of a named tuple.
     "recovery/solve/doubts.py": "looked at for each doubt, not for each value",
-    # Once for each instruction of the program, not each time that it ran.
-    **{
-        "recovery/lift/%s.py" % name: "lifts an instruction once"
-        for name in (
-            *("a32", "a32_media", "a32_memory", "alu", "coprocessors", "float_arithmetic", "float_registers", "floats"),
-            *("media", "special", "status", "t16", "t32", "t32_memory", "t32_registers"),
-        )
-    },
     # A binary takes longer to load than it saves: their time goes into pyelftools.
     "program/code_entries.py": "reads ELF files",
     "program/code_pieces.py": "reads ELF files",

@@ -270,7 +270,7 @@ def field(domain: Domain, constraint: Constraint) -> None:
 
 
 def make_alike(domain: Domain, d: int, a: int, p: int, q: int, n: int) -> None:
-    """Take bits p to p+n-1 of one variable to be bits q to q+n-1 of another."""
+    """Take bits of two variables to be equal, as in FIELD."""
     mask, bits = domain.mask, domain.bits
     window = ((1 << n) - 1) << q
     known = mask[a] & window

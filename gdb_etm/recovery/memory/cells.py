@@ -117,7 +117,7 @@ class Cells:
         return FIRST, 0
 
     def whole(self, number: int, address: int, size: int) -> Tuple[int, int]:
-        """Find the last access to all of some bytes before another one, where each byte's is the same.
+        """Find the last access to some bytes, the same for all.
 
         :param number: Of the other one; as many as there are for the end.
         :returns: The access, which has been there, and which of its bytes the first one is; FIRST when there is none to

@@ -225,7 +225,7 @@ class MayAlias:
         return 0 if self.object_bounds is None else self.object_bounds.stacked
 
     def grounds_between(self, older: int, later: int) -> List[Ground]:
-        """List why stores between two accesses may be taken to miss what these are to."""
+        """List why stores between two accesses may be taken to miss."""
         return grounds_between(older, later, self.owned, self.dead_stack, self.object_bounds)
 
     def _may_own(self, one: int, other: int) -> bool:

@@ -190,7 +190,10 @@ class Weighing:
         return _constraint(found, data, shift, others) + (source, until), oldest
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
-        """Check whether a sum of alternatives, by :meth:`is_sum`, may be one of some values."""
+        """Check whether a sum of alternatives may be one of some values.
+
+        :param variable: One by :meth:`is_sum`.
+        """
         domain = self._ssa.domain
         return all(
             any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
