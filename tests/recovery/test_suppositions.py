@@ -107,3 +107,35 @@ def test_what_comes_out_in_the_way_of_a_link_ends_it() -> None:
     assert recovery.register(3, "r1").value is None
     assert recovery.register(6, "r4").value == POINTER
     assert not wrong(done, recovery)
+
+
+def test_a_link_that_a_store_is_known_to_hit_falls_alone() -> None:
+    # Read twice, the pointer is the same, or it would not have led to what r0 was compared with.  Then it is
+    # overwritten through a pointer.  So its last value and the first contradict each other, over two links.
+    source = """
+        ldr r3, =0x%x
+        ldr r1, [r3]
+        cmp r1, r8
+        bne done
+        str r2, [r0]
+        ldr r4, [r3]
+        ldr r7, [r4]
+        cmp r7, r0
+        bne done
+        ldr r6, [r3, #4]
+        str r5, [r6]
+    done:
+        movs r0, #0
+        movs r1, #0
+        movs r4, #0
+        movs r7, #0
+        movs r6, #0
+        movs r5, #0
+        movs r2, #0
+    """
+    registers = {"r0": OTHER, "r2": 7, "r5": DEVICE, "r8": OBJECT}
+    done = run(source % POINTER, registers, {POINTER: OBJECT, POINTER + 4: POINTER, OBJECT: OTHER})
+    recovery = assumed(done)
+    assert recovery.register(7, "r4")[:2] == (OBJECT, Tier.ASSUMED)
+    assert recovery.register(5, "r0")[:2] == (OTHER, Tier.ASSUMED)
+    assert not wrong(done, recovery)

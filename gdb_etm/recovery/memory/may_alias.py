@@ -26,6 +26,8 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 # MayAlias that one link looks at.
 _SCAN: Final = 400
 _NOWHERE: Final = -1
+# Of the links that a contradiction rests on, those fall that at least one in so many of the most stores may hit.
+_NEAR: Final = 2
 # Two accesses that are linked: the older one or FIRST, and the later one or as many as there are for the end.
 Pair = Tuple[int, int]
 
@@ -307,6 +309,31 @@ class MayAlias:
             oldest = min(oldest, looked)
         return oldest, constraints
 
+    def _is_overwritten(self, older: int, later: int, byte: int) -> bool:
+        # Whether a store of known address between two accesses may have written a byte.
+        stores = [other for other in self._cells.between(older, later, byte) if self._accesses[other].store]
+        return any([self._cells.touches(other, byte) >= 0 and self._may_have_run(other) for other in stores])
+
+    def riskiest(self, pairs: Set[Pair]) -> Set[Pair]:
+        """Choose the supposed links between which most stores may hit.
+
+        One that a store of known address hits is worse than all others.
+
+        :param pairs: Of these.
+        """
+        if len(pairs) < 2:
+            return pairs
+        risks: Dict[Pair, int] = dict.fromkeys(pairs, 0)
+        for source, number, byte in self.supposed:
+            if (source, number) in risks:
+                low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
+                count = sum([self._may_hit(other, byte) for other in self.unresolved[low:high]])
+                if self._is_overwritten(source, number, byte):
+                    count = len(self._accesses)
+                risks[source, number] = max(risks[source, number], count)
+        most = max(risks.values())
+        return {pair for pair, count in risks.items() if count * _NEAR >= most}
+
     def confirmed(self) -> Set[Pair]:
         """List the supposed links that no store turns out to hide."""
         found = {(source, number) for source, number, _ in self.supposed}
@@ -314,14 +341,13 @@ class MayAlias:
             if (source, number) not in found:
                 continue
             low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
-            late = [other for other in self._cells.between(source, number, byte) if self._ssa.accesses[other].store]
             grounds = self.grounds_between(source, number)
             if any(
                 [
                     not ground_of(other, byte, grounds) and self._may_hit(other, byte)
                     for other in self.unresolved[low:high]
                 ]
-            ) or any([self._cells.touches(other, byte) >= 0 and self._may_have_run(other) for other in late]):
+            ) or self._is_overwritten(source, number, byte):
                 found.discard((source, number))
         return found
 

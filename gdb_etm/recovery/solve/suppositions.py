@@ -18,9 +18,12 @@ from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Times that it is begun again without what did not come true, and those of them after contradictions.
+# Times that it is begun again without what did not come true, and those of them after contradictions; some more of
+# these where nearly all addresses are known by then: one in so many is not.
 _ROUNDS: Final = 8
 _CONTRADICTIONS: Final = 4
+_MORE: Final = 2
+_FEW: Final = 10
 # It is given up where fewer than one of many links in so many comes true.
 _WORTH: Final = 3
 # Links, and stores of unknown address, from which on it costs much to begin again.
@@ -68,10 +71,12 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
         except Contradiction as contradiction:
             fresh = _refuted(propagation, proofs, contradiction) - forbidden
             # Where most of many addresses are not known after all, there is not much to come.
-            is_worth = 3 * len(propagation.memory.may_alias.unresolved) <= 2 * max(unresolved, _MANY)
+            left = len(propagation.memory.may_alias.unresolved)
+            is_worth = 3 * left <= 2 * max(unresolved, _MANY)
             propagation.restore(saved)
             contradictions += 1
-            if not fresh or contradictions == _CONTRADICTIONS or not is_worth:
+            most = _CONTRADICTIONS + (_MORE if _FEW * left < unresolved else 0)
+            if not fresh or contradictions >= most or not is_worth:
                 return
             forbidden = forbidden | fresh
             continue
@@ -93,6 +98,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
 
 def _refuted(propagation: Propagation, proofs: Justifications, first: Contradiction) -> Set[Pair]:
     # The pairs that a contradiction rests on; better those that are refuted alone, by it or by what comes after it.
+    # Of several, those between which most stores may hit, or one is known to.
     blamed = _blamed(propagation.ssa, proofs, first)
     alone = blamed if len(blamed) == 1 else set()
     for _ in range(_FURTHER):
@@ -102,7 +108,7 @@ def _refuted(propagation: Propagation, proofs: Justifications, first: Contradict
         except Contradiction as contradiction:
             found = _blamed(propagation.ssa, proofs, contradiction)
             alone = alone | found if len(found) == 1 else alone
-    return alone or blamed
+    return alone or propagation.memory.may_alias.riskiest(blamed)
 
 
 def _blamed(ssa: TraceSsa, proofs: Justifications, contradiction: Contradiction) -> Set[Pair]:
