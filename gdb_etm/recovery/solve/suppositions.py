@@ -69,13 +69,17 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
             propagation.run()
             placed = _place(ssa, propagation, search, forbidden)
         except Contradiction as contradiction:
-            fresh = _refuted(propagation, proofs, contradiction) - forbidden
+            blamed = _refuted(propagation, proofs, contradiction)
             # Where most of many addresses are not known after all, there is not much to come.
             left = len(propagation.memory.may_alias.unresolved)
             is_worth = 3 * left <= 2 * max(unresolved, _MANY)
+            most = _CONTRADICTIONS
+            if _FEW * left <= max(unresolved, _FEW):
+                # Where few are not known, it is worth more, and tells which links are to blame.
+                blamed, most = propagation.memory.may_alias.riskiest(blamed), _CONTRADICTIONS + _MORE
+            fresh = blamed - forbidden
             propagation.restore(saved)
             contradictions += 1
-            most = _CONTRADICTIONS + (_MORE if _FEW * left < unresolved else 0)
             if not fresh or contradictions >= most or not is_worth:
                 return
             forbidden = forbidden | fresh
@@ -98,7 +102,6 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
 
 def _refuted(propagation: Propagation, proofs: Justifications, first: Contradiction) -> Set[Pair]:
     # The pairs that a contradiction rests on; better those that are refuted alone, by it or by what comes after it.
-    # Of several, those between which most stores may hit, or one is known to.
     blamed = _blamed(propagation.ssa, proofs, first)
     alone = blamed if len(blamed) == 1 else set()
     for _ in range(_FURTHER):
@@ -108,7 +111,7 @@ def _refuted(propagation: Propagation, proofs: Justifications, first: Contradict
         except Contradiction as contradiction:
             found = _blamed(propagation.ssa, proofs, contradiction)
             alone = alone | found if len(found) == 1 else alone
-    return alone or propagation.memory.may_alias.riskiest(blamed)
+    return alone or blamed
 
 
 def _blamed(ssa: TraceSsa, proofs: Justifications, contradiction: Contradiction) -> Set[Pair]:
