@@ -6,6 +6,7 @@ ports.  GDB does all that itself, for whoever sits before it.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
@@ -136,6 +137,11 @@ class _GdbSocket:
         try:
             return int(self._pyocds.write(data))
         except ConnectionError:
+            return len(data)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            # The session has ended beside the thread that answers.
             return len(data)
 
 
