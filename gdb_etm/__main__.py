@@ -103,7 +103,7 @@ def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _packets(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.session.packet_listing import packets_of
+    from gdb_etm.session.packet_listing import are_several, packets_of
     from gdb_etm.views.packets import packet_lines
 
     if arguments.words:
@@ -111,7 +111,7 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
         return
     # All of them: there is no need to count them first.
     chosen = _streams(arguments)
-    yield from packet_lines(packets_of(chosen), 1, len({stream.trace_id for stream in chosen}) > 1)
+    yield from packet_lines(packets_of(chosen), 1, are_several(chosen))
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:

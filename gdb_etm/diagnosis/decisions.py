@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.diagnosis.operands import feeding
+from gdb_etm.diagnosis.operands import feeding, tested_flags
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.lift.operations import SLOTS
+from gdb_etm.recovery.lift.template import FLAGS, Template
 from gdb_etm.recovery.makers import Place, RegisterPlace
 
 # Instructions back to a branch, and instructions of a function that are followed from it, at most.
 _REACH, _MOST = 2000, 2000
-# The bits of a template that say which flags it tests.
-_FLAGS = "nzcv"
 
 
 class Decisions:
@@ -107,11 +106,11 @@ def compared(scene: Scene, number: int) -> Tuple[Place, ...]:
     if template is None or slot is None:
         return ()
     found: List[Place] = []
-    tested = [name for bit, name in enumerate(_FLAGS) if template.reads >> bit & 1]
+    tested = tested_flags(template)
     for name in feeding(template.steps, len(template.steps), slot):
         place = RegisterPlace(number, name)
         if name in tested:
             found += scene.maker(place).sources
-        elif name not in _FLAGS:
+        elif SLOTS[name] not in FLAGS:
             found.append(place)
     return tuple(dict.fromkeys(found))

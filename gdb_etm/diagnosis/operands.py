@@ -55,6 +55,11 @@ def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[O
     return found
 
 
+def tested_flags(template: Template) -> List[str]:
+    """List the flags that an instruction tests."""
+    return [flag for bit, flag in enumerate("nzcv") if template.reads >> bit & 1]
+
+
 def feeding(steps: Sequence[Step], end: int, slot: int) -> Tuple[str, ...]:
     """List the registers that a slot was computed from.
 

@@ -16,7 +16,7 @@ from typing import AbstractSet, Callable, Dict, Iterator, List, Optional, Tuple,
 from gdb_etm.history.call_steps import MATTERING, CalledAt, CallStep, StepMemory, StepReader, Unrepeatable, spans_of
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.later_callers import LaterCallers, all_followed, complete, fates, is_open, is_unnamed
+from gdb_etm.history.later_callers import LaterCallers, all_followed, complete, fates, is_unnamed, open_frames
 from gdb_etm.history.reader import RangeReader
 from gdb_etm.history.stacks import add_callers, outermost_of, segments_of, stitch
 from gdb_etm.history.store import ExecutionHistory, Span
@@ -81,12 +81,11 @@ class CallIndex:
             # Where it was called is found when somebody asks.
             frame.called_at = ~index
         self._unplaced = len(frames)
-        opened = {index: frame for index, frame in enumerate(frames) if is_open(frame)}
-        outermost = [index for index, frame in opened.items() if frame.up is None]
+        opened = open_frames(frames)
         if self._steps:
             follower.reader.rows.append(FrameEntry(0, 0, None, 0, 0, Entered.START, None, frames[0]))
         self._end = follower.reader.end()
-        self._last = fates(opened, outermost, ())
+        self._last = fates(opened, ())
         self._later: Optional[LaterCallers] = None
         segments = segments_of(ended, [stretch.first for stretch in follower.reader.stretches])
         stitch(segments)

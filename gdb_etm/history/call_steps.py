@@ -11,7 +11,7 @@ from typing import AbstractSet, Callable, Dict, Hashable, Iterator, List, NamedT
 from gdb_etm.history.entries import FrameEntry, Resolver
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.later_callers import Fates, fates, is_open
+from gdb_etm.history.later_callers import Fates, fates, open_frames
 from gdb_etm.history.reader import RangeReader
 from gdb_etm.history.reader_states import FinishedStretch, ReaderState, frames_of, shapes_of
 from gdb_etm.history.stacks import HistorySegment
@@ -177,8 +177,7 @@ class StepReader:
         for index, frame in enumerate(frames):
             frame.called_at = ~index
         level, calls = reader.level, reader.calls
-        opened = {index: frame for index, frame in enumerate(frames) if is_open(frame)}
-        outermost = [index for index, frame in opened.items() if frame.up is None]
+        opened = open_frames(frames)
         for item in items:
             reader.item(item)
         rows = self.pauses.kept(reader.rows)
@@ -211,7 +210,7 @@ class StepReader:
                 tuple(lowest),
                 tuple([_finished(*ends, 0 if at else level) for at, ends in enumerate(ended)]),
                 tuple([_called_at(frame, ran) for frame in self._frames]),
-                fates(opened, outermost, self._frames),
+                fates(opened, self._frames),
             ),
         )
 

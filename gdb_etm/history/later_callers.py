@@ -39,18 +39,32 @@ def is_open(frame: Frame) -> bool:
     return frame.up is None or is_unnamed(frame)
 
 
-def fates(opened: Mapping[int, Frame], was_outermost: Sequence[int], after: Sequence[Frame]) -> Fates:
+class OpenFrame(NamedTuple):
+    """A frame of which more may become known."""
+
+    # Its index in the state.
+    at: int
+    frame: Frame
+    # Whether its caller is not known.
+    is_outermost: bool
+
+
+def open_frames(frames: Sequence[Frame]) -> List[OpenFrame]:
+    """List the frames of a state of which more may become known."""
+    return [OpenFrame(at, one, one.up is None) for at, one in enumerate(frames) if is_open(one)]
+
+
+def fates(opened: Sequence[OpenFrame], after: Sequence[Frame]) -> Fates:
     """Say what has become of frames in a step.
 
-    :param opened: Those that were open before it, by their indices.
-    :param was_outermost: Which of them had no caller.
+    :param opened: Those that were open before it.
     :param after: All frames of the state after it.
     """
     indices = {id(frame): index for index, frame in enumerate(after)}
     found: Dict[int, KnownCallers] = {}
-    for index, frame in opened.items():
-        chain = [frame, *(frame.callers() if index in was_outermost else ())]
-        found[index] = tuple(
+    for at, frame, is_outermost in opened:
+        chain = [frame, *(frame.callers() if is_outermost else ())]
+        found[at] = tuple(
             [
                 KnownFrame(one.function, one.return_address, indices.get(id(one), -1) if is_open(one) else -1)
                 for one in chain

@@ -14,7 +14,7 @@ from gdb_etm.analysis.compare import (
 )
 from gdb_etm.analysis.conditional import conditional_addresses, skipped_instructions
 from gdb_etm.analysis.profile import CallProfile
-from gdb_etm.diagnosis.operands import feeding
+from gdb_etm.diagnosis.operands import feeding, tested_flags
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.history.frames import exception_of
@@ -40,7 +40,6 @@ from gdb_etm.views.compare import (
     TimeChange,
 )
 
-_FLAGS = "nzcv"
 NO_BRANCH = "what is alike last is no branch"
 OTHER_CODE = "what is alike last decides nothing: the builds have other code there"
 
@@ -181,13 +180,13 @@ def deciders(scene: Scene, number: int) -> Tuple[int, List[str]]:
     template = scene.template(number)
     if template is None:
         return number, []
-    for bit, flag in enumerate(_FLAGS):
-        if template.reads >> bit & 1:
-            maker = scene.maker(RegisterPlace(number, flag))
-            setter = scene.template(maker.number) if maker.kind is MakerKind.COMPUTED else None
-            if setter is None:
-                return number, []
-            return maker.number, list(feeding(setter.steps, len(setter.steps), SLOTS[flag]))
+    tested = tested_flags(template)
+    if tested:
+        maker = scene.maker(RegisterPlace(number, tested[0]))
+        setter = scene.template(maker.number) if maker.kind is MakerKind.COMPUTED else None
+        if setter is None:
+            return number, []
+        return maker.number, list(feeding(setter.steps, len(setter.steps), SLOTS[tested[0]]))
     slot = template.taken if template.taken is not None else template.target
     return number, [] if slot is None else list(feeding(template.steps, len(template.steps), slot))
 

@@ -22,6 +22,11 @@ _TOLD = 1 << 12
 Row = Tuple[int, Packet]
 
 
+def are_several(chosen: Sequence[SourceStream]) -> bool:
+    """Tell whether streams have several trace IDs to tell apart."""
+    return len({stream.trace_id for stream in chosen}) > 1
+
+
 def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
     """Merge the packets of streams in buffer order."""
     return merge(*[_of(stream) for stream in chosen], key=lambda row: row[1].offset)
@@ -50,7 +55,7 @@ class Packets:
         # What ``etm packets`` showed last.
         self.shown: Optional[NumberRange] = None
         # Whether there are several trace IDs to tell apart.
-        self.are_several = len({stream.trace_id for stream in chosen}) > 1
+        self.are_several = are_several(chosen)
         self._chosen = chosen
         self._meter = meter
         self._size = sum(len(stream.data) for stream in chosen)

@@ -43,7 +43,7 @@ def pieces_lines(pieces: Sequence[RecordedPiece]) -> List[str]:
         lines.append("begin=%s" % (_SAME if same else _state(names, piece.begin)))
         lines.append("end=%s" % _state(names, piece.registers))
         told = ((OMITTED_KEY, piece.is_whole), (CHANGED_KEY, piece.is_untouched), (_BEFORE, piece.follows_untouched))
-        lines += ["%s=%s" % (key, NOTHING) for key, is_nothing in told if is_nothing]
+        lines += ["%s=%s" % (key, NOTHING) for key, holds in told if holds]
         texts = (("origin", piece.origin), ("ran", piece.ran), ("unseen", piece.unseen))
         lines += ["%s=%s" % (key, quote(text, safe=_PLAIN)) for key, text in texts if text]
         before = piece.registers
