@@ -12,6 +12,11 @@ from elftools.elf.elffile import ELFFile
 from tests.firmware.build import size, symbol
 from tests.gdb_session import run_gdb
 
+# A core that does nothing more flushes the file of the truth, which then no longer grows; one never let go writes none.
+_UNTIL_IDLE = (
+    "python import os, time; sizes = (time.sleep(0.3) or os.path.getsize(%r) for _ in range(100));"
+    " any(size == last and (size > 0 or turn > 4) for turn, (size, last) in enumerate(zip(sizes, sizes)))"
+)
 _RESET = "1"
 _LINE = re.compile(r"(\d+) ( |!) *0x([0-9a-f]{8}) ")
 
@@ -40,7 +45,7 @@ def traced(
     """
     place, run = "board:%s --elf %s --truth %s %s" % (board, path, folder / "truth", options), ["continue"]
     if board == "a9":
-        place, run = place + " --dap-only --option board.hold=1", ["python import time; time.sleep(1)", "etm stop"]
+        place, run = place + " --dap-only --option board.hold=1", [_UNTIL_IDLE % str(folder / "truth"), "etm stop"]
     session = ["etm connect " + place, *commands, "etm start", *run, "etm history 1,1000000", *after]
     output = run_gdb(["file " + path, *session, "etm disconnect"])
     assert "Traceback" not in output and "Python Exception" not in output, output
