@@ -130,6 +130,8 @@ def arranged(
     if protocol == _MTB:
         _check(buffer)
         form, step = BufferFormat.RAW, _PACKET
+    elif not buffer.data:
+        raise CommandError("0 bytes are no buffer")
     else:
         form = buffer.format or _format_of(buffer.data, protocol)
         step = _FRAME if form is BufferFormat.FRAMES else 4

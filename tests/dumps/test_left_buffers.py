@@ -112,6 +112,32 @@ def test_an_etm_of_which_registers_alone_are_known(board: str, tmp_path: Path) -
     assert found.capture.format is BufferFormat.RAW and ran(session, found)[:-8] == addresses[:-8]
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize("board", ["m33", "m7", "m4", "a9"])
+def test_a_file_cut_anywhere_tells_a_part_of_what_ran(board: str, tmp_path: Path) -> None:
+    left = crash("O2", board, "call")
+    session = DebugSession(OfflineDebugger())
+    whole = loaded(session, DumpRequest(left.core(tmp_path)), left.elf).record
+    unit = tmp_path / "ETM_0.ini"
+    registers = whole.capture.sources[0].registers.items()
+    unit.write_text("\n".join(["[regs]", *("%s(0x0)=0x%x" % register for register in registers)]))
+    words = "".join("%08x" % address for address in ran(session, whole))
+    raw, buffer = tmp_path / "TB.raw", whole.capture.buffer
+    request = DumpRequest(raw=str(raw), unit=str(unit))
+    seen = 0
+    for size in (1, 7, 16, 39, len(buffer) // 3, len(buffer) // 2 + 5, len(buffer) - 16, len(buffer) - 1):
+        for cut in (buffer[:size], buffer[-size:]):
+            raw.write_bytes(cut)
+            # Where it breaks off is not known: what is told of before the first and after the last packets is left out.
+            addresses = ran(session, loaded(session, request, left.elf).record)[5:-40]
+            seen += len(addresses)
+            assert "".join("%08x" % address for address in addresses) in words, size
+    assert seen > len(words) // 8
+    raw.write_bytes(b"")
+    with pytest.raises(EtmError, match="0 bytes are no buffer"):
+        loaded(session, request, left.elf)
+
+
 def test_an_mtb_in_a_core_file_by_address_and_symbol(tmp_path: Path) -> None:
     left = crash("Os", "m0", "call")
     session = DebugSession(OfflineDebugger())
