@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
@@ -11,7 +10,6 @@ from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.commands.values import AT, EXPRESSION, moment_of
 from gdb_etm.diagnosis.runs import Run
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.history.store import Span
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, Gap
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import MemoryObject, object_at
@@ -126,12 +124,7 @@ def _where(scene: Scene, words: Words, number: int) -> Tuple[str, str]:
 
 def _pushed(at: Moment, number: int) -> Optional[Exception_]:
     # The exception that was taken after an instruction.
-    history = at.decoded.history
-    if number < 1:
-        found = [event for before, event in history.interruptions() if not before]
-    else:
-        rest = dropwhile(lambda item: not isinstance(item, Span), history.spans(number, number))
-        found = [item for item in rest if not isinstance(item, Span)]
+    found = at.decoded.history.events_after(max(number, 0))
     return next((event for event in found if isinstance(event, Exception_)), None)
 
 

@@ -25,18 +25,11 @@ FAULTS: Dict[int, str] = {
 UNDEFINED, PREFETCH_ABORT, DATA_ABORT = "Undefined Instruction", "Prefetch abort", "Data abort"
 ASYNCHRONOUS = "Asynchronous data abort"
 _A_FAULTS = (UNDEFINED, PREFETCH_ABORT, DATA_ABORT, ASYNCHRONOUS)
-# The number of a reset, as an exception of M-profile; and its name on A-profile.
-_RESET, _A_RESET = 1, "Reset"
 
 
 def is_fault(event: Exception_) -> bool:
     """Check whether an exception is a fault."""
     return event.vector in FAULTS if event.vector is not None else event.name in _A_FAULTS
-
-
-def is_reset(event: Exception_) -> bool:
-    """Check whether an exception is a reset."""
-    return event.vector == _RESET if event.vector is not None else event.name == _A_RESET
 
 
 # Each fault's part in the names of SHCSR's fields.

@@ -38,9 +38,8 @@ class AtFault(NamedTuple):
 
 def last_fault(scene: Scene) -> Optional[Tuple[int, Exception_]]:
     """Give the last fault of a history, with the instruction before it."""
-    found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
-    faults = [one for one in found if is_fault(one[1]) and one[0]]
-    return faults[-1] if faults else None
+    faults = scene.history.exceptions(is_fault)
+    return faults[-1] if faults and faults[-1][0] else None
 
 
 def at_fault(scene: Scene, registers: Mapping[str, int]) -> AtFault:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.aborts import Abort, abort_of
-from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED, is_fault, is_reset
+from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED
+from gdb_etm.diagnosis.changed import last_fault
 from gdb_etm.diagnosis.decisions import compared
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.operands import Operand, operands
@@ -14,7 +15,7 @@ from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.modes import status_name
-from gdb_etm.protocols.elements import Exception_
+from gdb_etm.protocols.elements import Exception_, is_reset
 from gdb_etm.recovery.lift.operations import LR, MASK, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
@@ -111,23 +112,19 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
     :param registers: Of the core at the halt, with ``cfsr`` where it is known.
     :returns: None where nothing did.
     """
-    found = [(before, event) for before, event in scene.history.interruptions() if isinstance(event, Exception_)]
-    faults = [(before, event) for before, event in found if is_fault(event)]
-    if faults and faults[-1][0]:
-        return (
-            _vector(scene, found, faults[-1]) or _reporting(scene, *faults[-1]) or _fault(scene, *faults[-1], registers)
-        )
-    resets = [(before, event) for before, event in found if is_reset(event) and before]
+    fault = last_fault(scene)
+    if fault is not None:
+        return _vector(scene, *fault) or _reporting(scene, *fault) or _fault(scene, *fault, registers)
+    resets = [(before, event) for before, event in scene.history.exceptions(is_reset) if before]
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 
-def _vector(
-    scene: Scene, found: Sequence[Tuple[int, Exception_]], fault: Tuple[int, Exception_]
-) -> Optional[FaultSite]:
+def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]:
     # An exception whose handler has executed nothing: its vector is bad.
+    found = [event for event in scene.history.events_after(number) if isinstance(event, Exception_)]
     at = found.index(fault)
-    number, event = found[at - 1] if at else (0, fault[1])
-    if number != fault[0] or event.vector is None or event.vector in FAULTS:
+    event = found[at - 1]
+    if not at or event.vector is None or event.vector in FAULTS:
         return None
     table = [one.number for one in scene.index.touching(_VTOR, _WORD) if one.store]
     origins = scene.recovery.origins(table[-1]) if table else None
@@ -136,7 +133,7 @@ def _vector(
     place = MemoryPlace(number, base + _WORD * event.vector, _WORD)
     value = scene.value(place).value
     why = why_not_code(scene, value, value or 0)
-    return FaultSite(fault[1], number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
+    return FaultSite(fault, number, None, False, None, (Bad("the vector of %s" % event.name, value, why, (place,)),))
 
 
 def _reporting(scene: Scene, number: int, event: Exception_) -> Optional[FaultSite]:

@@ -5,7 +5,7 @@ From recordings to a history:
 - ``build.py``: framing, the protocol's decoder, the store.
 - ``joined.py``: recordings that follow each other, as one; ``untraced.py``: exceptions taken at a halt between them.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
-  ``sums.py``: how many there are before each run.
+  ``sums.py``: how many there are before each run; ``events.py``: what else is between and within runs.
 - ``path.py``: random access by number, by address, forward and back.
 
 What is seen in it:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import dropwhile, groupby
+from operator import itemgetter
 from typing import FrozenSet, List, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind, Isa
-from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Event, Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Event, Exception_, Gap, GapReason, breaks
 
 # The upper byte of its encoding (Armv7-M ARM, A7.7.17).
 _BKPT = b"\xbe"
-_RESET = 1
 
 
 def goes_on(history: ExecutionHistory, number: int, halted_at: Optional[int], address: int) -> bool:
@@ -45,42 +45,28 @@ def successors(history: ExecutionHistory, number: int) -> Tuple[int, ...]:
 def pauses(history: ExecutionHistory) -> FrozenSet[int]:
     """List the instructions after which the core paused, and nothing else ran."""
     found = set()
-    events: List[Event] = []
-    number = 0
-    last: Tuple[int, Optional[Event]] = (len(history) + 1, None)
-    for before, event in chain(history.interruptions(), [last]):
-        if before != number or event is None:
-            if 0 < number < len(history) and _is_pause(history, number, events):
-                found.add(number)
-            number, events = before, []
-        if event is not None:
-            events.append(event)
+    for number, group in groupby(history.interruptions(), key=itemgetter(0)):
+        if 0 < number < len(history) and _is_pause(history, number, [event for _, event in group]):
+            found.add(number)
     return frozenset(found)
 
 
-def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bool:
+def _is_pause(history: ExecutionHistory, number: int, interruptions: List[Event]) -> bool:
     # One halt, from which execution goes on where it was: at the next instruction, or with an exception.
-    halts = [at for at, event in enumerate(events) if breaks(event)]
-    if not halts:
-        return False
-    halt, others = events[halts[0]], [events[at] for at in halts[1:]]
-    later = (event.return_address for event in events[halts[0] + 1 :] if isinstance(event, Exception_))
-    address = next(later, history.instruction(number + 1).address)
-    if address is None:
-        return False
+    halt, others = interruptions[0], interruptions[1:]
     if isinstance(halt, Gap):
         # An ETMv3 says that the core was in debug state, not where it was halted.
-        same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in [halt, *others])
-        return same and goes_on(history, number, None, address)
+        same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in interruptions)
+        return same and _goes_on(history, number, None)
     if not isinstance(halt, Exception_) or halt.name != DEBUG_HALT or halt.return_address is None:
         return False
     if not all(isinstance(other, Gap) and other.reason is GapReason.TRACE_ON for other in others):
         return False
-    return goes_on(history, number, halt.return_address, address)
+    return _goes_on(history, number, halt.return_address)
 
 
-def breaks(event: Event) -> bool:
-    """Check whether nothing before an event helps after it."""
-    if isinstance(event, Exception_):
-        return event.name == DEBUG_HALT or event.vector == _RESET
-    return isinstance(event, Gap)
+def _goes_on(history: ExecutionHistory, number: int, halted_at: Optional[int]) -> bool:
+    after = dropwhile(lambda event: not breaks(event), history.events_after(number))
+    later = [event.return_address for event in after if isinstance(event, Exception_) and not breaks(event)]
+    address = later[0] if later else history.instruction(number + 1).address
+    return address is not None and goes_on(history, number, halted_at, address)

@@ -7,14 +7,15 @@ at it, and going to instruction N is a binary search.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
+from gdb_etm.history.events import events_of
 from gdb_etm.history.sums import EntrySums
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa
-from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
+from gdb_etm.protocols.elements import DataGap, Event, Exception_, Range, Transfer, breaks
 from gdb_etm.protocols.recorder import Recorder, Run
 from gdb_etm.protocols.registry import PROTOCOLS
 
@@ -329,70 +330,44 @@ class ExecutionHistory:
         return self._numbered_events()[event_index][0]
 
     def interruptions(self) -> Iterator[Tuple[int, Event]]:
-        """Go through the events that never repeat.
-
-        The same bytes do not give them again: gaps and debug halts are among them.
+        """Go through gaps, debug halts and resets.
 
         :returns: For each the number of instructions that ran before it, and the event.
         """
-        gaps = self._run_gaps()
-        if gaps:
-            yield from self._find_gaps(gaps)
-            return
-        for place, event in self.entry_events():
-            yield self._sums.before(place), event
+        return events_of(self._recorder, self._sums, breaks, self._recorder.table.has_gaps)
 
-    def _run_gaps(self) -> Dict[int, List[Tuple[int, int, Gap]]]:
-        # The gaps within runs by run number, each with the instructions and the bytes of the run before it.
-        found: Dict[int, List[Tuple[int, int, Gap]]] = {}
-        for number, run in enumerate(self._runs if self._recorder.table.has_gaps else ()):
-            before = 0
-            gaps = []
-            for distance, part in run.parts():
-                foreseen = part.foreseen
-                legs = part.legs if foreseen else ()
-                for at, further, event in foreseen:
-                    if isinstance(event, Gap):
-                        ran = sum([leg.instructions for leg in legs[:at]])
-                        gaps.append((before + ran, distance + further, event))
-                before += part.instructions
-            if gaps:
-                found[number] = gaps
+    def exceptions(self, wanted: Callable[[Exception_], bool]) -> List[Tuple[int, Exception_]]:
+        """List the exceptions of some kinds.
+
+        :returns: Each with the number of instructions that ran before it.
+        """
+
+        def fits(event: Event) -> bool:
+            return isinstance(event, Exception_) and wanted(event)
+
+        found = events_of(self._recorder, self._sums, fits, self._recorder.table.has_events)
+        return [(before, event) for before, event in found if isinstance(event, Exception_)]
+
+    def events_after(self, number: int) -> List[Event]:
+        """List the events directly after an instruction; after number 0: before the first."""
+        items = self.spans(max(number, 1), max(number, 1))
+        found: List[Event] = []
+        for item in items:
+            if not isinstance(item, Span):
+                found.append(item)
+            elif number:
+                found = []
+            else:
+                break
         return found
-
-    def _find_gaps(self, gaps: Dict[int, List[Tuple[int, int, Gap]]]) -> Iterator[Tuple[int, Event]]:
-        # All events between entries, and the gaps within runs.
-        events, places = self._recorder.events, self._recorder.event_entries
-        before = at = 0
-        for entry, position in enumerate(self._recorder.positions()):
-            while at < len(events) and places[at] <= entry:
-                yield before, self._recorder.placed(events[at])
-                at += 1
-            number = self._order[entry]
-            for ran, distance, gap in gaps.get(number, ()):
-                yield before + ran, gap._replace(offset=self._recorder.offset_of(position + distance))
-            before += self._runs[number].instructions
-        for event in events[at:]:
-            yield before, self._recorder.placed(event)
 
     def _numbered_events(self) -> List[Tuple[int, Event]]:
         # All events, each with the number of instructions before it.
         if self._numbered is None:
-            if self._recorder.table.has_events:
-                self._numbered = list(self._find_events())
-            else:
-                self._numbered = list(self.interruptions())
+            has_events = self._recorder.table.has_events
+            self._numbered = list(events_of(self._recorder, self._sums, _any, has_events))
         return self._numbered
 
-    def _find_events(self) -> Iterator[Tuple[int, Event]]:
-        before = 0
-        for position, part in self.parts(0):
-            if not isinstance(part, Run):
-                yield before, part
-                continue
-            foreseen = part.foreseen
-            legs = part.legs if foreseen else ()
-            for at, distance, event in foreseen:
-                ran = sum([leg.instructions for leg in legs[:at]])
-                yield before + ran, event._replace(offset=self._recorder.offset_of(position + distance))
-            before += part.instructions
+
+def _any(_: Event) -> bool:
+    return True

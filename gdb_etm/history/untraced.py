@@ -10,7 +10,7 @@ from typing import Dict, Optional
 
 from gdb_etm.history.halts import successors
 from gdb_etm.history.store import ExecutionHistory
-from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_HALT, DEBUG_STATE, Exception_, Gap, GapReason, Range
 from gdb_etm.protocols.mtb.exceptions import FIRST_INTERRUPT, INTERRUPTS, read_table
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.protocols.recorder import Recorder
@@ -60,6 +60,8 @@ def _after(history: ExecutionHistory, place: int) -> Optional[int]:
 
 
 def _start(recorder: Recorder, place: int) -> Optional[int]:
-    # Where the first range begins from an entry on; a synchronisation alone has none.
-    following = (recorder.table.runs[recorder.order[at]].ranges() for at in range(place, len(recorder.order)))
-    return next((executed.start for ranges in following for _, executed in ranges), None)
+    # Where the first range begins from an entry on, if no exception was traced before it; a synchronisation has none.
+    following = (recorder.table.runs[recorder.order[at]].items() for at in range(place, len(recorder.order)))
+    items = (item for run in following for _, item in run if isinstance(item, (Range, Exception_)))
+    first = next(items, None)
+    return first.start if isinstance(first, Range) else None

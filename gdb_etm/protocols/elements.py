@@ -155,3 +155,20 @@ class Transfer(NamedTuple):
 
 # Everything in an execution history that is not an instruction.
 Event = Union[Gap, DataGap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]
+
+
+# A reset's number as an exception of M-profile, and its names on A-profile.
+_RESET: Final = 1
+_RESETS: Final = ("Reset", "PE reset")
+
+
+def is_reset(event: Exception_) -> bool:
+    """Check whether an exception is a reset."""
+    return event.vector == _RESET if event.vector is not None else event.name in _RESETS
+
+
+def breaks(event: Event) -> bool:
+    """Check whether nothing before an event helps after it."""
+    if isinstance(event, Exception_):
+        return event.name == DEBUG_HALT or is_reset(event)
+    return isinstance(event, Gap)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, Optional
 
-from gdb_etm.history.halts import breaks
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range, breaks
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.constraints.domain import Contradiction

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
-from gdb_etm.diagnosis.causes import is_reset
 from gdb_etm.diagnosis.changed import AtFault, at_fault
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.errors import CommandError
-from gdb_etm.protocols.elements import Exception_
+from gdb_etm.protocols.elements import Exception_, is_reset
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.decoded import Decoded

@@ -10,10 +10,10 @@ from typing import Dict, Optional
 import pytest
 
 from gdb_etm.diagnosis.aborts import abort_lines, abort_of
-from gdb_etm.diagnosis.causes import is_fault, is_reset
+from gdb_etm.diagnosis.causes import is_fault
 from gdb_etm.program.modes import banked_names, failed, status_name
 from gdb_etm.protocols.armv7.exceptions import exception_name
-from gdb_etm.protocols.elements import Exception_
+from gdb_etm.protocols.elements import Exception_, is_reset
 
 UNDEFINED, PREFETCH, DATA, LATE, IRQ, RESET = 9, 11, 12, 4, 14, 8
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from gdb_etm.diagnosis.causes import is_reset
 from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.lost_updates import lost_update
 from gdb_etm.diagnosis.pointers import accessed_at
@@ -13,6 +12,7 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.history.frames import exception_of
+from gdb_etm.protocols.elements import is_reset
 from gdb_etm.recovery.lift.operations import BASEPRI, FAULTMASK, PRIMASK
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, Place
 from gdb_etm.recovery.values import Tier

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.elements import DEBUG_HALT, Event, Exception_, Gap
+from gdb_etm.protocols.elements import breaks
 from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers, PacketContext
@@ -341,7 +341,8 @@ class Follower:
         following = handle(data, at, end)
         left = execution.stack == stack, execution.stack == stack[:-1]
         added = recorder.events[events:]
-        if following == at + size and any(left) and not any(map(_interrupts, added)):
+        # What breaks the history is recorded one by one.
+        if following == at + size and any(left) and not any(map(breaks, added)):
             runs = recorder.table.runs
             legs = [leg for number in recorder.order[entries:] for leg in runs[number].legs]
             before = [count - entries for count in recorder.event_entries[events:]]
@@ -362,8 +363,3 @@ def _known(cache: TransitionCache, state: DecoderState, data: bytes, at: int) ->
         if packet is not None:
             return packet
     return None
-
-
-def _interrupts(event: Event) -> bool:
-    # Whether an event says that the history is not whole; these are recorded one by one.
-    return isinstance(event, Gap) or isinstance(event, Exception_) and event.name == DEBUG_HALT

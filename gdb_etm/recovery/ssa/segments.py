@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Sequence, Tuple, Union
 
-from gdb_etm.history.halts import breaks, pauses
+from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory, Span
-from gdb_etm.protocols.elements import Event
+from gdb_etm.protocols.elements import Event, breaks
 
 Item = Union[Span, Event]
 
