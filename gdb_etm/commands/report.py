@@ -61,18 +61,22 @@ def written_report(
     """
     with garbage_uncollected():
         decoded = session.shown(trace_id)
+        _make(folder)
         profile = profile_of(session.debugger, decoded, unit)
         sources = sources_of(session.debugger.program_files())
         coverage = sources.coverage(count_all([decoded]), decoded.history.blocks)
         has_fault, fault = _fault(session, trace_id)
         document = report_document(session, decoded, ReportParts(coverage, profile, fault, has_fault))
+    file = os.path.join(folder, _FILE)
+    encode("report", os.path.abspath(file), document)
+    return WrittenReport(file, len(decoded.history))
+
+
+def _make(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise CommandError("cannot make %s: %s" % (folder, error.strerror)) from error
-    file = os.path.join(folder, _FILE)
-    encode("report", os.path.abspath(file), document)
-    return WrittenReport(file, len(decoded.history))
 
 
 def _fault(session: DebugSession, trace_id: Optional[int]) -> Tuple[bool, List[str]]:
