@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from functools import partial
@@ -53,7 +52,8 @@ def _each(make: Callable[[argparse.Namespace], Iterator[str]], arguments: argpar
         raise CommandError("%s is of one buffer: --buffer with one of %s" % (arguments.command, names))
     for capture in captures:
         arguments.capture = capture
-        yield json.dumps(document("buffer", {"name": capture.name})) if arguments.format == "jsonl" else capture.name
+        name = document_lines(document("buffer", {"name": capture.name}), "jsonl")
+        yield next(name) if arguments.format == "jsonl" else capture.name
         try:
             yield from make(arguments)
         except EtmError as error:
@@ -115,19 +115,23 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.protocols.garbage import garbage_uncollected
     from gdb_etm.views.elements import element_object, element_rows, element_text, end_object
 
     capture: RawCapture = arguments.capture
     histories = _histories(arguments)
     if arguments.format == "none":
         return
-    rows = (row for row in element_rows(histories) if arguments.id in (None, row[1]))
-    if arguments.format == "text":
-        yield from (element_text(trace_id, offset, element) for offset, trace_id, element in rows)
-        return
-    objects = (element_object(trace_id, offset, element) for offset, trace_id, element in rows)
-    ends = (end_object(trace_id, len(capture.buffer)) for trace_id in histories)
-    yield from row_lines(arguments.command, chain(objects, ends), arguments.format)
+    rows = element_rows(histories)
+    if arguments.id is not None:
+        rows = (row for row in rows if row[1] == arguments.id)
+    with garbage_uncollected():
+        if arguments.format == "text":
+            yield from (element_text(trace_id, offset, element) for offset, trace_id, element in rows)
+            return
+        objects = (element_object(trace_id, offset, element) for offset, trace_id, element in rows)
+        ends = (end_object(trace_id, len(capture.buffer)) for trace_id in histories)
+        yield from row_lines(arguments.command, chain(objects, ends), arguments.format)
 
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:

@@ -66,6 +66,8 @@ class Stream:
         self._begins = array("Q")
         self._pieces: List[_Parts] = []
         self._known: Dict[int, Tuple[List[int], List[int]]] = {}
+        # The part that was asked for last: its first position, its last one, and how much further it is in the buffer.
+        self._last = (0, 0, 0)
 
     @property
     def data(self) -> bytes:
@@ -82,6 +84,10 @@ class Stream:
 
     def offset_of(self, position: int) -> int:
         """Give the buffer offset of the stream's byte at ``position``, from 0."""
+        begin, last, further = self._last
+        if begin <= position < last:
+            position += further
+            return position + position // _DATA
         index = bisect_right(self._begins, position) - 1
         if index < 0:
             return position
@@ -89,15 +95,17 @@ class Stream:
         if known is None:
             known = self._known[index] = self._pieces[index].of(self.trace_id << 1 | 1)
         positions, buffer_positions = known
-        position -= self._begins[index]
+        begin = self._begins[index]
+        position -= begin
         part = bisect_right(positions, min(position, positions[-1] - 1)) - 1
+        further = buffer_positions[part] - positions[part] - begin
+        self._last = begin + positions[part], begin + positions[part + 1] - 1, further
         in_buffer = buffer_positions[part] + position - positions[part]
         end = buffer_positions[part] + positions[part + 1] - positions[part]
         if in_buffer >= end - 1 and end % _DATA & 1:
             # The ID after it is in an odd column: it changed places with the last byte.
             in_buffer += 1
-        frame, column = divmod(in_buffer, _DATA)
-        return frame * FRAME + column
+        return in_buffer + in_buffer // _DATA
 
 
 class Deformatter:

@@ -5,7 +5,8 @@ From recordings to a history:
 - ``build.py``: framing, the protocol's decoder, the store.
 - ``joined.py``: recordings that follow each other, as one; ``untraced.py``: exceptions taken at a halt between them.
 - ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
-  ``sums.py``: how many there are before each run; ``events.py``: what else is between and within runs.
+  ``sums.py``: how many there are before each run; ``events.py``: what else is between and within runs;
+  ``placed.py``: what is in a run, with its offsets in the buffer.
 - ``path.py``: random access by number, by address, forward and back.
 
 What is seen in it:

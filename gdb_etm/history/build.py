@@ -8,7 +8,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture, TraceSource, pieces_of
 from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import Stream, deframe
-from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
+from gdb_etm.framing.tpiu import TpiuFrames, find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
@@ -138,12 +138,12 @@ class _Framed:
 
     def stream(self, source: TraceSource, trace_id: int, is_data: bool) -> SourceStream:
         stream = self.streams[trace_id]
-        offset_of = partial(self.offset_of, stream)
+        offset_of = stream.offset_of if self._port is None else partial(self._port_offset, self._port, stream)
         return SourceStream(source, trace_id, stream.data, offset_of, self.lost, is_data)
 
-    def offset_of(self, stream: Stream, position: int) -> int:
-        offset = stream.offset_of(position)
-        return offset if self._port is None else with_trailers(self._port.offset_of(offset))
+    @staticmethod
+    def _port_offset(port: TpiuFrames, stream: Stream, position: int) -> int:
+        return with_trailers(port.offset_of(stream.offset_of(position)))
 
 
 class DecoderCache:

@@ -11,6 +11,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.events import events_of
+from gdb_etm.history.placed import PlacedItems
 from gdb_etm.history.sums import EntrySums
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
@@ -225,7 +226,8 @@ class ExecutionHistory:
         for entry, made in self._transfers.items():
             number = self.entry_first(entry + 1) - 1
             found += [(one.offset, OwnedTransfer(one, number, None)) for one in made]
-        for event in self.events:
+        # Nothing of the data stream is within runs.
+        for event in self._recorder.events:
             found += [(one.offset, OwnedTransfer(one, None, event)) for one in self.event_transfers(event)]
             if isinstance(event, DataGap):
                 found.append((event.offset, event))
@@ -287,14 +289,12 @@ class ExecutionHistory:
 
     def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Go through all ranges and events, with their offsets in the buffer."""
-        offset_of = self._recorder.offset_of
+        placed = PlacedItems(self._recorder.offset_of)
         for position, part in self.parts(0):
             if not isinstance(part, Run):
                 yield part.offset, part
-                continue
-            for distance, item in part.items():
-                offset = offset_of(position + distance)
-                yield offset, item if isinstance(item, Range) else item._replace(offset=offset)
+            else:
+                yield from placed.at(part, position)
 
     def parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:
         """Go through runs from an entry of :attr:`order` on, and events.

@@ -20,6 +20,7 @@ from gdb_etm.program.isa import (
     is_aligned,
     is_unconditional,
     is_wide,
+    list_plain,
     not_plain,
     skip_plain,
 )
@@ -48,6 +49,7 @@ class BlockEnd(Enum):
 
 
 _BRANCH: Final = BlockEnd.BRANCH
+_NO_CODE: Final = BlockEnd.NO_CODE
 
 
 class Block(NamedTuple):
@@ -111,7 +113,10 @@ class Blocks:
         """Give the block that begins at ``address``, without keeping it."""
         words = self._words
         if words.isa is not isa or not words.start <= address < words.end or address & 3:
-            found = self._find_words(address, isa)
+            piece = self.program.piece_at(address)
+            if piece is None:
+                return _new(Block, (address, address, 0, isa, _NO_CODE, None, 0))
+            found = self._find_words(piece, address, isa)
             if found is None:
                 return self._walk(address, isa)
             words = found
@@ -129,16 +134,15 @@ class Blocks:
                 return self._walk(address, isa)
             index += 1
 
-    def _find_words(self, address: int, isa: Isa) -> Optional["_Words"]:
+    def _find_words(self, piece: Tuple[int, bytes], address: int, isa: Isa) -> Optional["_Words"]:
         # The code that holds an address, where ends of blocks can be searched for.
-        found = self.program.piece_at(address)
-        if found is None or (address | found[0]) & 3 or isa is _T32 or self._transfers or self._others is not None:
+        start, data = piece
+        if isa is _T32 or (address | start) & 3 or self._transfers or self._others is not None:
             return None
-        key = (found[0], isa)
+        key = (start, isa)
         words = self._marked.get(key)
         if words is None:
-            words = _Words(found[0], found[0] + len(found[1]), isa, found[1], not_plain(found[1], isa))
-            self._marked[key] = words
+            words = self._marked[key] = _Words(start, start + len(data), isa, data, not_plain(data, isa))
         self._words = words
         return words
 
@@ -158,6 +162,28 @@ class Blocks:
             if len(data) - (address - start) < 4:
                 start, data = address, self.program.read(address, 4)
         return _decode(data, address - start, address, isa)
+
+    def line(self, address: int, isa: Isa, most: int) -> Tuple[List[int], Optional[Insn]]:
+        """List the addresses of instructions up to the first branch.
+
+        :param most: How many instructions at most.
+        :returns: The addresses, that after the last instruction included; and the branch, None where the list ends
+            before one or where there is no code.
+        """
+        addresses = [address]
+        while len(addresses) <= most:
+            found = self.program.piece_at(address)
+            if found is None or not is_aligned(address, isa):
+                break
+            address = list_plain(found[1], address - found[0], isa, addresses, most)
+            insn = self.instruction(address, isa) if len(addresses) <= most else None
+            if insn is None:
+                break
+            address += insn.size
+            addresses.append(address)
+            if insn.kind is _DIRECT or insn.kind is _INDIRECT:
+                return addresses, insn
+        return addresses, None
 
     def until(self, address: int, isa: Isa, stop: int) -> Block:
         """Walk from ``address`` over every instruction that begins before ``stop``.
@@ -264,11 +290,16 @@ class Blocks:
         return bool(self._transfers) and bool(self._transfers & accesses(self.program.read(address, 4), 0, isa))
 
     def _skip(self, address: int, isa: Isa) -> Tuple[int, int]:
-        found = self.program.piece_at(address)
-        if found is None or self._transfers or not is_aligned(address, isa):
+        start, data = self._piece
+        if not 0 <= address - start < len(data):
+            found = self.program.piece_at(address)
+            if found is None:
+                return address, 0
+            self._piece = start, data = found
+        if self._transfers or not is_aligned(address, isa):
             return address, 0
-        index, count = skip_plain(found[1], address - found[0], isa)
-        return found[0] + index, count
+        index, count = skip_plain(data, address - start, isa)
+        return start + index, count
 
     def _walk(self, address: int, isa: Isa) -> Block:
         at = address
@@ -284,7 +315,7 @@ class Blocks:
                 if insn.kind is _WAIT or insn.kind is _OTHER:
                     # Waits, loads and stores go on with the next instruction (5.2.5).
                     insn = Insn(insn.size, _DIRECT, at, isa, False)
-                return Block(address, at, count + 1, isa, BlockEnd.BRANCH, insn)
+                return _new(Block, (address, at, count + 1, isa, _BRANCH, insn, 0))
             at += insn.size
             count += 1
         return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)

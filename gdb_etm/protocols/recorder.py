@@ -42,6 +42,10 @@ class Foreseen(NamedTuple):
     event: Event
 
 
+# Each leg's distance in bytes from the first byte of the run, the legs, and events between them.
+Content = Tuple[Sequence[int], Sequence[Leg], Sequence[Foreseen]]
+
+
 class Run:
     """The content of some trace bytes, in order."""
 
@@ -72,9 +76,9 @@ class Run:
         """The ranges that its packets executed."""
         return self._legs
 
-    def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
-        """List the legs, each with its position."""
-        return zip(self.positions, self.legs)
+    def content(self) -> Content:
+        """Give positions, legs and foreseen events at once."""
+        return self._positions, self._legs, self._foreseen
 
     @property
     def instructions(self) -> int:
@@ -95,14 +99,17 @@ class Run:
 
     def items(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Iterate over ranges and events, with their packets' distances."""
-        events = list(self.foreseen)
-        for index, (position, leg) in enumerate(self.placed_legs()):
-            while events and events[0].leg <= index:
-                yield events[0].position, events.pop(0).event
-            for executed in leg.ranges:
-                yield position, executed
-        for event in events:
-            yield event.position, event.event
+        positions, legs, foreseen = self.content()
+        done = 0
+        for before, event_position, event in foreseen:
+            for index in range(done, before):
+                for executed in legs[index].ranges:
+                    yield positions[index], executed
+            yield event_position, event
+            done = before
+        for index in range(done, len(legs)):
+            for executed in legs[index].ranges:
+                yield positions[index], executed
 
     def all_legs(self) -> List[Leg]:
         """List the legs of all parts."""
@@ -301,8 +308,9 @@ class Recorder:
         return True
 
     def _unfold_part(self, run: Run, position: int) -> None:
-        events = list(run.foreseen)
-        for index, (distance, leg) in enumerate(list(run.placed_legs()) + [(0, None)]):
+        positions, legs, foreseen_events = run.content()
+        events = list(foreseen_events)
+        for index, (distance, leg) in enumerate(list(zip(positions, legs)) + [(0, None)]):
             while events and events[0].leg <= index:
                 foreseen = events.pop(0)
                 self.event(foreseen.event._replace(offset=self.offset_of(position + foreseen.position)))

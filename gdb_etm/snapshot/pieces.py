@@ -14,7 +14,6 @@ before.
 from __future__ import annotations
 
 from typing import Dict, List, Mapping, Sequence, Tuple
-from urllib.parse import quote, unquote
 
 from gdb_etm.capture import RecordedPiece
 from gdb_etm.files import plain
@@ -34,6 +33,8 @@ _PLAIN = " !$&()*+,/:<>?@[]^{|}"
 
 def pieces_lines(pieces: Sequence[RecordedPiece]) -> List[str]:
     """Write them."""
+    from urllib.parse import quote
+
     names = list(dict.fromkeys(name for piece in pieces for state in (piece.begin, piece.registers) for name in state))
     lines = ["[%s]" % _REGISTERS, "%s=%s" % (_NAMES, ",".join(name.upper() for name in names))]
     before: Mapping[str, int] = {}
@@ -99,4 +100,9 @@ def _read_state(entry: IniEntry, names: Sequence[str]) -> Dict[str, int]:
 
 def _text(section: Section, key: str) -> str:
     entry = section.get(key)
-    return plain(unquote(entry.value))[:_LONGEST] if entry is not None else ""
+    if entry is None:
+        return ""
+    # Few snapshots have any.
+    from urllib.parse import unquote
+
+    return plain(unquote(entry.value))[:_LONGEST]

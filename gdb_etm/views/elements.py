@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from heapq import merge
-from typing import Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
+from heapq import heapify, heappop, heappush
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.build import data_trace_id
 from gdb_etm.history.store import ConditionResult, ExecutionHistory, OwnedTransfer, TracedInstruction
+from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -25,6 +26,10 @@ from gdb_etm.views.schema import SCHEMA
 Value = Union[str, int, bool, None]
 # What a line can show: of the instruction stream, or a load or store of the data stream.
 Element = Union[Range, Event, ConditionResult, OwnedTransfer]
+# Offset in the buffer, trace ID, and what is there.
+Row = Tuple[int, int, Element]
+_ISA_NAMES = [isa.name for isa in Isa]
+_NO_CODE = GapReason.NO_CODE
 
 
 def element_object(trace_id: int, offset: int, element: Element) -> Dict[str, Value]:
@@ -97,9 +102,14 @@ def instruction_object(
 def element_text(trace_id: int, offset: int, element: Element) -> str:
     """Write an element as a line: offset, trace ID, kind, fields."""
     if isinstance(element, Range):
-        # As the others, without a dictionary: most lines are of these.
-        words = (offset, trace_id, element.start, element.end, element.isa.name, element.instructions, element.taken)
+        # As the others, without a dictionary: most lines are of these, of cycles and of missing code.
+        start, end, instructions, isa, taken = element
+        words = (offset, trace_id, start, end, _ISA_NAMES[isa], instructions, taken)
         return "%8d  %02x  range             start=0x%x end=0x%x isa=%s instructions=%d taken=%s" % words
+    if isinstance(element, Cycles) and element.cycles is not None:
+        return "%8d  %02x  cycles            cycles=%d" % (offset, trace_id, element.cycles)
+    if isinstance(element, Gap) and element.reason is _NO_CODE and element.address is not None:
+        return "%8d  %02x  unknown_address   address=0x%x" % (offset, trace_id, element.address)
     kind, fields = _fields(element)
     text = " ".join("%s=%s" % (name, value) for name, value in fields.items() if value is not None)
     return ("%8d  %02x  %-16s  %s" % (offset, trace_id, kind, text)).rstrip()
@@ -182,27 +192,50 @@ def _context_fields(context: Context) -> Dict[str, Value]:
     return fields
 
 
-def element_rows(histories: Mapping[int, ExecutionHistory]) -> Iterator[Tuple[int, int, Element]]:
+def element_rows(histories: Mapping[int, ExecutionHistory]) -> Iterator[Row]:
     """Go through all elements in the order of the buffer.
 
     :param histories: Histories by trace ID.
     :returns: Each with its offset and its trace ID.
     """
 
-    def of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+    def of(trace_id: int, history: ExecutionHistory) -> Iterator[Row]:
         elements = history.elements()
         return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
 
-    def conditions_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+    def conditions_of(trace_id: int, history: ExecutionHistory) -> Iterator[Row]:
         return ((offset, trace_id, one) for offset, one in history.conditions())
 
-    def data_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
+    def data_of(trace_id: int, history: ExecutionHistory) -> Iterator[Row]:
         data_id = data_trace_id(history.source)
         id_of_data = trace_id if data_id is None else data_id
         return ((offset, id_of_data, one) for offset, one in history.data_elements())
 
     makers = (of, conditions_of, data_of)
-    return merge(*[make(*item) for make in makers for item in histories.items()], key=lambda item: item[0])
+    return merge_rows([make(*item) for make in makers for item in histories.items()])
+
+
+def merge_rows(sources: List[Iterator[Row]]) -> Iterator[Row]:
+    """Merge rows by offset, and then in the order of their sources."""
+    # Mostly one source has many rows in turn.
+    waiting = []
+    for order, rows in enumerate(sources):
+        for row in rows:
+            waiting.append((row[0], order, row, rows))
+            break
+    heapify(waiting)
+    while len(waiting) > 1:
+        _, order, row, rows = heappop(waiting)
+        until, other = waiting[0][:2]
+        yield row
+        for row in rows:
+            if row[0] >= until and (row[0] > until or order > other):
+                heappush(waiting, (row[0], order, row, rows))
+                break
+            yield row
+    for _, _, row, rows in waiting:
+        yield row
+        yield from rows
 
 
 def history_objects(

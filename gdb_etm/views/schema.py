@@ -5,7 +5,6 @@ Every document, and every line of JSON lines, has ``schema``, which grows when a
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping
 
 if TYPE_CHECKING:
@@ -45,6 +44,9 @@ def row_lines(command: str, rows: Iterable[Mapping[str, Any]], form: str) -> Ite
     :param command: Whose they are; the document's kind.
     :param form: ``"json"`` or ``"jsonl"``.
     """
+    # Text is written without it.
+    import json
+
     if form == "jsonl":
         yield from map(json.dumps, rows)
     else:
@@ -58,6 +60,8 @@ def inner(rows: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
 
 def document_lines(found: Dict[str, Any], form: str) -> Iterator[str]:
     """Write a document; as JSON lines its rows come last."""
+    import json
+
     if form == "json" or "rows" not in found:
         yield json.dumps(found)
         return

@@ -5,9 +5,9 @@ The driver is compiled where the library is installed.
 
 import json
 import os
+import resource
 import shutil
 import subprocess
-import time
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencsd.c")
 _ETMV4 = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13")
@@ -75,9 +75,29 @@ def run(driver, parameters, *options):
 
     :returns: What the driver reports, and the seconds of the whole process as "whole"; None when the library gives up.
     """
-    begun = time.perf_counter()
+    begun = spent()
     done = subprocess.run([driver, parameters, *options], stdout=subprocess.PIPE, check=False)
-    whole = time.perf_counter() - begun
+    whole = spent() - begun
     if done.returncode:
         return None
     return dict(json.loads(done.stdout), whole=whole)
+
+
+def spent():
+    """Return the seconds of the processor that all processes took that were run and are over."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def list_elements(snapshot):
+    """Let OpenCSD's own program list the elements; return its seconds.
+
+    :returns: None without the program (Debian: libopencsd-bin), and when it gives up.
+    """
+    lister = shutil.which("trc_pkt_lister")
+    if lister is None:
+        return None
+    command = [lister, "-ss_dir", snapshot, "-decode_only", "-logfilename", os.devnull]
+    begun = spent()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return None if done.returncode else spent() - begun

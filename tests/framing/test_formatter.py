@@ -150,6 +150,11 @@ def test_agrees_with_a_walk_byte_by_byte(data: bytes, rest: bytes, cuts: List[in
     for start, end in zip([0] + ends, ends + [len(buffer)]):
         deformatter.feed(buffer[start:end])
     assert pieces(deformatter) == expected
+    for stream in deformatter.streams.values():
+        positions = range(len(stream.data))
+        offsets = [stream.offset_of(position) for position in positions]
+        # It does not matter what was asked before.
+        assert [stream.offset_of(position) for position in reversed(positions)] == offsets[::-1]
     assert deformatter.unattributed == unknown
     assert deformatter.leftover == len(rest)
 

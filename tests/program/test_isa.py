@@ -21,6 +21,7 @@ from gdb_etm.program.isa import (
     decode_t16,
     decode_t32,
     is_wide,
+    list_plain,
     skip_plain,
 )
 from tests.program.judge import Verdict, judge_a64, judge_arm
@@ -304,10 +305,35 @@ def test_only_plain_instructions_are_skipped(isa: Isa) -> None:
 def test_skipping_counts_and_stops() -> None:
     # movs r0, #1; mov.w r0, #1; ldr r0, [r1]; b . ; movs r0, #1
     code = bytes.fromhex("0120 4ff00100 0868 fee7 0120 0120".replace(" ", ""))
-    # F04F is among those that have to be decoded, so stepping over stops there.
-    assert skip_plain(code, 0, Isa.T32) == (2, 1)
+    assert skip_plain(code, 0, Isa.T32) == (8, 3)
     assert skip_plain(code, 6, Isa.T32) == (8, 1)
     assert skip_plain(code, 8, Isa.T32) == (8, 0)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [0xE160006E, 0xE12FFF1E, 0xE12FFF33, 0xE8BD8010, 0xE59FF000, 0xE1A0F00E, 0xEA000001, 0xFA000000, 0xEE070F95],
+    ids=["eret", "bx", "blx", "pop", "ldr pc", "mov pc", "b", "blx label", "isb"],
+)
+def test_branches_of_a32_are_not_skipped(word: int) -> None:
+    assert decode_a32(0, word).kind is not InstructionKind.OTHER
+    # mov r1, r0; the branch; mov r1, r0
+    code = b"".join(one.to_bytes(4, "little") for one in (0xE1A01000, word, 0xE1A01000))
+    assert skip_plain(code, 0, Isa.A32) == (4, 1)
+
+
+def test_addresses_of_plain_instructions() -> None:
+    code = bytes.fromhex("0120 4ff00100 0868 fee7 0120 0120".replace(" ", ""))
+    for most, expected in ((9, [0x1000, 0x1002, 0x1006, 0x1008]), (2, [0x1000, 0x1002, 0x1006]), (0, [0x1000])):
+        addresses = [0x1000]
+        assert list_plain(code, 0, Isa.T32, addresses, most) == expected[-1]
+        assert addresses == expected
+    addresses = [0x2000]
+    plain = 0xE1A01000.to_bytes(4, "little") * 3 + 0xEA000001.to_bytes(4, "little")
+    assert list_plain(plain, 0, Isa.A32, addresses, 9) == 0x200C
+    assert addresses == [0x2000, 0x2004, 0x2008, 0x200C]
+    addresses = [0x2000]
+    assert list_plain(plain, 0, Isa.A32, addresses, 1) == 0x2004
 
 
 def test_skipping_stays_within_the_code() -> None:

@@ -12,16 +12,20 @@ from functools import lru_cache
 from typing import Any, Container, Dict, Final, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Isa
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
+from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.fields import ISA, IsaState, Reference
 from gdb_etm.protocols.elements import Cycles
-from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
+from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream by which transitions are remembered.
 WINDOW: Final = 8
 _MAX_REMEMBERED: Final = 1 << 19
 
+# A name of its own is faster to reach than an enumeration's member.
+_DIRECT: Final = InstructionKind.DIRECT
+_INDIRECT: Final = InstructionKind.INDIRECT
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new: Final = tuple.__new__
 
@@ -44,11 +48,15 @@ def count(cycles: int) -> Cycles:
 class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "successors")
+    __slots__ = ("address", "isa", "line", "steps", "successors")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
+        # The protocol's own: the code here, once it was looked at.
+        self.line: Any = None
+        # What a packet of atoms executes, and where it leads, by its header; where that is all that matters.
+        self.steps: Dict[int, Tuple[int, ProgramPoint]] = {}
         # Where atoms lead from here, by what a packet says; the protocol's own.
         self.successors: Dict[Hashable, Any] = {}
 
@@ -136,6 +144,14 @@ def refill(below: List[Optional[Entry]]) -> Stack:
     return tuple(found)
 
 
+def is_always_taken(blocks: Blocks, insn: Insn, address: int, isa: Isa) -> bool:
+    """Return whether an instruction is a branch taken whenever it runs."""
+    kind = insn.kind
+    if kind is not _INDIRECT and kind is not _DIRECT or insn.target == address + insn.size:
+        return False
+    return always_taken(blocks.program.read, address, address, isa)
+
+
 class TransitionBuilder:
     """The execution of a transition while it is being worked out."""
 
@@ -162,6 +178,49 @@ class TransitionBuilder:
     def run(self, length: int) -> Run:
         """Give all of it, from so many bytes."""
         return Run(length, self.positions, self.legs, tuple(self.events))
+
+
+class LazyRun(Run):
+    """The run of a transition, whose content is found on demand.
+
+    :param automaton: Has the transition.
+    :param state: The state before it.
+    :param data: Its bytes.
+    :param instructions: How many ran.
+    """
+
+    __slots__ = ("_automaton", "_state", "_data", "_content")
+
+    def __init__(self, automaton: Automaton, state: DecoderState, data: bytes, instructions: int) -> None:
+        super().__init__(len(data), (), ())
+        self._instructions = instructions
+        self._automaton = automaton
+        self._state = state
+        self._data = data
+        self._content: Optional[Content] = None
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """Each leg's distance in bytes from the run's first byte."""
+        return self.content()[0]
+
+    @property
+    def legs(self) -> Sequence[Leg]:
+        """The ranges that its packets executed."""
+        return self.content()[1]
+
+    @property
+    def foreseen(self) -> Tuple[Foreseen, ...]:
+        """Events between the legs, in order."""
+        return tuple(self.content()[2])
+
+    def content(self) -> Content:
+        """Give positions, legs and foreseen events at once."""
+        content = self._content
+        if content is None:
+            builder = self._automaton.build(self._state, self._data)
+            content = self._content = builder.positions, builder.legs, tuple(builder.events)
+        return content
 
 
 class Automaton(ABC):
@@ -226,6 +285,20 @@ class Automaton(ABC):
         :returns: False, and nothing done, when it is not one that can be remembered.
         """
 
+    def build(self, state: DecoderState, data: bytes) -> TransitionBuilder:
+        """Go the way of a transition again.
+
+        :param state: The state before it.
+        :param data: Its bytes.
+        """
+        builder = TransitionBuilder(state)
+        index, end = 0, len(data)
+        while index < end:
+            size = self._lengths[data[index]](data, index, end)
+            self.take(builder, data, index, size, index)
+            index += size
+        return builder
+
     def transition(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         """Compute the transition over the whole packets in the next bytes.
 
@@ -242,11 +315,14 @@ class Automaton(ABC):
             index += size
         if index == at:
             return None
-        run = self.runs.add(builder.run(index - at))
+        return self._keep(state, data[at : at + WINDOW], index - at, builder, self.runs.add(builder.run(index - at)))
+
+    def _keep(self, state: DecoderState, key: bytes, length: int, builder: TransitionBuilder, run: int) -> Transition:
+        # Makes a transition of a builder and the number of its run.
         stack, below = settle(builder.stack)
-        following = self.state(builder.point, AddressState(builder.reference, builder.address_given, stack))
-        transition = Transition(index - at, run, following, below)
-        state.transitions[data[at : at + WINDOW]] = transition
+        addresses = _new(AddressState, (builder.reference, builder.address_given, stack))
+        following = self.state(builder.point, addresses)
+        transition = state.transitions[key] = _new(Transition, (length, run, following, below))
         self.made += 1
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:

@@ -219,8 +219,10 @@ class FollowedStream(PacketStream[K]):
         state, refused = execution.state, execution.refused
         entries, events = len(recorder.order), len(recorder.events)
         following = self._packet(data, at, end)
+        if self._hunting or following == at or caches.is_new_packet(cache, state, data[at:following]):
+            return following
         added = recorder.events[events:]
-        if not (self._hunting or following == at or execution.refused != refused or any(map(_is_halt, added))):
+        if execution.refused == refused and not any(map(_is_halt, added)):
             runs = self._automaton.runs
             legs = [leg for number in recorder.order[entries:] for leg in runs.runs[number].legs]
             before = [count - entries for count in recorder.event_entries[events:]]

@@ -68,6 +68,10 @@ class Reason(Enum):
     DEBUG = "after debug state"
 
 
+# By the bits in the packet; to list an enumeration takes longer than to read the rest of it.
+REASONS: Final = tuple(Reason)
+
+
 class Reference(NamedTuple):
     """The last address that was output, which the next is compressed against."""
 
@@ -122,6 +126,8 @@ def address_end(data: bytes, at: int, end: int, original: bool) -> int:
 
     :param original: Whether they are in ETMv3's original encoding, where a fifth byte may hold an exception of its own.
     """
+    if at < end and not data[at] & 0x80:
+        return at + 1
     for index in range(at, min(end, at + _ADDRESS_BYTES - 1)):
         if not data[index] & 0x80:
             return index + 1

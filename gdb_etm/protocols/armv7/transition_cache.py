@@ -44,8 +44,8 @@ class TransitionCache:
 
     def __init__(self, packet_context: Hashable) -> None:
         self.packet_context = packet_context
-        # By the state before and the packet's bytes.
-        self.packets: Dict[Tuple[DecoderState, bytes], LongTransition] = {}
+        # By the state before and the packet's bytes; None after the first time.
+        self.packets: Dict[Tuple[DecoderState, bytes], Optional[LongTransition]] = {}
         # By the state before and the first bytes; without any where a long transition might begin.
         self.long_transitions: Dict[Tuple[DecoderState, bytes], List[LongTransition]] = {}
         # Those that a timestamp cut short, by the state before and all bytes; None after the first time.
@@ -66,6 +66,18 @@ class TransitionCaches:
             self._count()
             cache = self._caches[packet_context] = TransitionCache(packet_context)
         return cache
+
+    def is_new_packet(self, cache: TransitionCache, state: DecoderState, data: bytes) -> bool:
+        """Return whether a packet comes the first time; the next does not.
+
+        To remember it costs as much as to handle it, and most come once.
+        """
+        key = (state, data)
+        if key in cache.packets:
+            return False
+        cache.packets[key] = None
+        self._count()
+        return True
 
     def add_packet(self, cache: TransitionCache, state: DecoderState, long_transition: LongTransition) -> None:
         """Remember the effect of a packet."""

@@ -7,21 +7,26 @@ from re import findall
 from typing import Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Insn, InstructionKind, Isa
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.program.transfers import Parts
-from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.automaton import (
+    WINDOW,
     Automaton,
+    DecoderState,
+    LazyRun,
     ProgramPoint,
     Step,
     Successor,
+    Transition,
     TransitionBuilder,
     UnknownPoint,
     count,
+    is_always_taken,
 )
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import data_parts
+from gdb_etm.protocols.etmv3.lines import LineWalker
 from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS
 from gdb_etm.protocols.etmv3.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv3.packets import read_branch
@@ -93,9 +98,15 @@ class Etmv3Automaton(Automaton):
         self._kinds = [header.kind for header in table]
         # The atoms of each P-header.
         self.atoms: Dict[int, str] = CYCLE_ATOMS if config.cycle_accurate else ATOMS
+        # The same without cycles, by header; None where it is no P-header.
+        self._plain = [
+            self.atoms[header].replace("W", "") if kind is _P_HEADER else None
+            for header, kind in enumerate(self._kinds)
+        ]
         # The transfers of the last instruction of a leg, where it loads or stores and the unit traces data.
         self.transfers: Dict[Leg, Parts] = {}
         self._halves: Dict[ProgramPoint, Half] = {}
+        self._lines = LineWalker(self, blocks) if config.whole_instructions and not config.data_trace else None
 
     def take(self, builder: TransitionBuilder, data: bytes, at: int, size: int, position: int) -> bool:
         """Take a P-header, or a branch packet without exception information."""
@@ -117,6 +128,44 @@ class Etmv3Automaton(Automaton):
             return False
         builder.point, builder.reference, builder.address_given = point, branch.reference, True
         return True
+
+    def transition(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
+        """Compute a transition; see :meth:`Automaton.transition`."""
+        lines = self._lines
+        if lines is None:
+            return super().transition(state, data, at, end)
+        builder = TransitionBuilder(state)
+        point, plain, lengths = builder.point, self._plain, self._lengths
+        index, limit, count = at, min(end, at + WINDOW), 0
+        while index < limit:
+            header = data[index]
+            atoms = plain[header]
+            if atoms is None:
+                builder.point = point
+                size = lengths[header](data, index, limit)
+                if size <= 0 or not self.take(builder, data, index, size, 0):
+                    break
+                point = builder.point
+                index += size
+                continue
+            step = point.steps.get(header)
+            if step is None:
+                done, ran, following = lines.walk(point, atoms, None)
+                if done < len(atoms):
+                    break
+                step = point.steps[header] = ran, following
+            ran, point = step
+            if ran:
+                count += ran
+                builder.address_given = False
+            index += 1
+        if index == at:
+            return None
+        builder.point = point
+        # There are cycles in most.
+        self.runs.has_events = self.runs.has_events or self._config.cycle_accurate
+        run = self.runs.add(LazyRun(self, state, data[at:index], count), False)
+        return self._keep(state, data[at : at + WINDOW], index - at, builder, run)
 
     def successor(self, point: ProgramPoint, header: int) -> Successor:
         """Give the successor of a program point after a P-header."""
@@ -143,6 +192,11 @@ class Etmv3Automaton(Automaton):
     def _run(self, steps: List[Step], point: ProgramPoint, atoms: str) -> Tuple[int, ProgramPoint]:
         # Runs instructions, in ranges as long as can be; returns how many atoms that took.
         ranges: List[Range] = []
+        if self._lines is not None:
+            done, _, point = self._lines.walk(point, atoms, ranges)
+            if ranges:
+                steps.append(Leg(tuple(ranges)))
+            return done, point
         start, instructions = point.address, 0
         done = 0
         for atom in atoms:
@@ -186,7 +240,7 @@ class Etmv3Automaton(Automaton):
             return _new(Hop, (address, self._half(point), False, 0, ()))
         end = address + insn.size
         if not passed:
-            if self._is_always_taken(insn, address, isa):
+            if is_always_taken(self.blocks, insn, address, isa):
                 return None
             return _new(Hop, (end, self.point(end, isa), True, 1, ()))
         parts: Parts = ()
@@ -197,12 +251,6 @@ class Etmv3Automaton(Automaton):
         if insn.kind is _DIRECT:
             return _new(Hop, (end, self.point(insn.target, insn.isa), True, 1, parts))
         return _new(Hop, (end, self.point(end, isa), False, 1, parts))
-
-    def _is_always_taken(self, insn: Insn, address: int, isa: Isa) -> bool:
-        """Return whether an instruction is a branch taken whenever it runs."""
-        if insn.kind is not _INDIRECT and insn.kind is not _DIRECT or insn.target == address + insn.size:
-            return False
-        return always_taken(self.blocks.program.read, address, address, isa)
 
     def obstacle(self, point: ProgramPoint) -> Obstacle:
         """Explain why an atom cannot be followed from a program point."""

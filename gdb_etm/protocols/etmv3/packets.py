@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Dict, Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import (
+    REASONS,
     Branch,
     Information,
     IsaState,
@@ -180,7 +181,7 @@ def read_sync(config: Etmv3Config, data: bytes, at: int) -> Sync:
         if info & 0x80:
             current = read_branch(config, data, at + 4, start)
     hyp = bool(info & 2) and config.version >= 5
-    return Sync(cycles, context_id, tuple(Reason)[info >> 5 & 3], bool(info & 8), hyp, start, current)
+    return Sync(cycles, context_id, REASONS[info >> 5 & 3], bool(info & 8), hyp, start, current)
 
 
 def _plain_headers() -> Dict[int, str]:

@@ -10,7 +10,7 @@ from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import Gap, Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
-from gdb_etm.protocols.etmv4.packets import unpack_address
+from gdb_etm.protocols.etmv4.packets import pack_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     IMPOSSIBLE,
@@ -34,6 +34,7 @@ from gdb_etm.protocols.recorder import Leg, RunTable
 # The other parts of a state: wide, quiet, address_given and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
 # A name of its own is faster to reach than an enumeration's member.
+_NO_CODE: Final = BlockEnd.NO_CODE
 _FUTURE: Final = InstructionKind.FUTURE
 _INDIRECT: Final = InstructionKind.INDIRECT
 _A32: Final = Isa.A32
@@ -78,11 +79,8 @@ class Automaton:
 
     def point_of(self, address: Address, wide: bool) -> ProgramPoint:
         """Give the program point of an address packet, by SF bit."""
-        if wide:
-            # IS1 with SF set is reserved (Table 6-19).
-            return RESERVED if address.is1 else self.point(address.address, _A64)
-        # The address registers have 64 bits in any state; the upper ones may be from before.
-        return self.point(address.address & 0xFFFFFFFF, _T32 if address.is1 else _A32)
+        packed = pack_address(address)
+        return self.named[wide].get(packed) or self.name(packed, wide)
 
     def state(
         self,
@@ -110,7 +108,13 @@ class Automaton:
 
     def name(self, packed: int, wide: bool) -> ProgramPoint:
         """Give the program point of a packed address, and keep it."""
-        point = self.named[wide][packed] = self.point_of(unpack_address(packed), wide)
+        if wide:
+            # IS1 with SF set is reserved (Table 6-19).
+            point = RESERVED if packed & 1 else self.point(packed >> 1, _A64)
+        else:
+            # The address registers have 64 bits in any state; the upper ones may be from before.
+            point = self.point(packed >> 1 & 0xFFFFFFFF, _T32 if packed & 1 else _A32)
+        self.named[wide][packed] = point
         return point
 
     def step(self, point: ProgramPoint, header: int) -> Optional[Step]:
@@ -133,8 +137,9 @@ class Automaton:
                     count += ran
                     here = following
                     continue
-            leg = self.stop(here).leg
-            count += leg.instructions if leg is not None else 0
+            # What :meth:`stop` says, in short.
+            block = self.block(here)
+            count += block.instructions if block.stop is _NO_CODE else 0
             here = LOST
         step = point.steps[header] = count, here
         return step

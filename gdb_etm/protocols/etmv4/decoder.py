@@ -51,7 +51,7 @@ class Decoder:
         transfers = (Access.LOAD if config.loads else Access.NONE) | (Access.STORE if config.stores else Access.NONE)
         blocks = Blocks(program, config.waits, config.futures, transfers)
         self.automaton = Automaton(blocks, config.return_stack)
-        self.transitions = TransitionFinder(self.automaton, self.table)
+        self.transitions = TransitionFinder(self.automaton)
         self.caches = TransitionCaches()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":

@@ -5,11 +5,11 @@ A transition ends after an address packet where it can, so that paths that meet 
 
 from __future__ import annotations
 
-from typing import Final, Iterable, List, Optional, Sequence, Tuple
+from typing import Final, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap
-from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
-from gdb_etm.protocols.etmv4.packets import ATOMS, Address, push_address, read_address, read_packed_address
+from gdb_etm.protocols.etmv4.automaton import Automaton
+from gdb_etm.protocols.etmv4.packets import ATOMS, read_packed_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     LOST,
@@ -24,8 +24,8 @@ from gdb_etm.protocols.etmv4.program_points import (
     UnknownPoint,
     elsewhere,
 )
-from gdb_etm.protocols.recorder import Foreseen, Leg, Run
-from gdb_etm.protocols.stream import NEED_MORE, Header
+from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run
+from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes of the stream in a transition at most.
 WINDOW: Final = 32
@@ -54,14 +54,12 @@ class TransitionFinder:
     """Makes the transitions of an automaton.
 
     :param automaton: Has the program points and the states.
-    :param table: The header table.
     """
 
-    def __init__(self, automaton: Automaton, table: Sequence[Header]) -> None:
+    def __init__(self, automaton: Automaton) -> None:
         # How many transitions were made so far.
         self.made = 0
         self._automaton = automaton
-        self._table = table
 
     def make(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         """Compute and remember the transition over the next whole packets.
@@ -163,9 +161,8 @@ class TransitionFinder:
         if not state.window:
             state.window = index - at
         run = automaton.runs.add(Run(index - at, walk.positions, walk.legs, tuple(walk.gaps)))
-        following = automaton.state(
-            walk.point, walk.addresses, state.wide, walk.quiet, walk.address_given, walk.pending
-        )
+        mode = state.wide, walk.quiet, walk.address_given, walk.pending
+        following = automaton.enter(walk.point, walk.registers, mode)
         transition = Transition(index - at, run, following, walk.pushes, walk.deepest)
         state.transitions[data[at : at + state.window]] = transition
         return transition
@@ -180,11 +177,15 @@ class TransitionFinder:
                     break
                 index += 1
                 continue
-            kind, length = self._table[header]
-            size = length(data, index, limit) if kind in ADDRESS_KINDS else 0
-            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0], index - at):
+            if 0x90 <= header <= 0x92:
+                address, after = walk.registers[header & 3], index + 1
+            elif header in _ADDRESSES:
+                address, after = read_packed_address(header, data, index + 1, limit, walk.registers[0])
+            else:
                 break
-            index += size
+            if after == NEED_MORE or not walk.address(address, index - at):
+                break
+            index = after
             if index >= enough:
                 break
         return index
@@ -204,19 +205,16 @@ class _TransitionRun(Run):
         self._data = data
 
     @property
-    def positions(self) -> List[int]:
-        return self._walk().positions
+    def positions(self) -> Sequence[int]:
+        return self.content()[0]
 
     @property
-    def legs(self) -> List[Leg]:
-        return self._walk().legs
+    def legs(self) -> Sequence[Leg]:
+        return self.content()[1]
 
-    def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
-        walk = self._walk()
-        return zip(walk.positions, walk.legs)
-
-    def _walk(self) -> _Walk:
-        return self._transitions.walk(self._state, self._data)
+    def content(self) -> Content:
+        walk = self._transitions.walk(self._state, self._data)
+        return walk.positions, walk.legs, walk.gaps
 
 
 class _GappedRun(_TransitionRun):
@@ -226,7 +224,7 @@ class _GappedRun(_TransitionRun):
 
     @property
     def foreseen(self) -> Tuple[Foreseen, ...]:
-        return tuple(self._walk().gaps)
+        return tuple(self.content()[2])
 
 
 class _Walk:
@@ -235,8 +233,9 @@ class _Walk:
     __slots__ = (
         "_automaton",
         "_wide",
+        "_named",
         "point",
-        "addresses",
+        "registers",
         "quiet",
         "address_given",
         "pending",
@@ -250,8 +249,9 @@ class _Walk:
     def __init__(self, automaton: Automaton, state: DecoderState) -> None:
         self._automaton = automaton
         self._wide = state.wide
+        self._named = automaton.named[state.wide]
         self.point = state.point
-        self.addresses = state.addresses
+        self.registers = state.registers
         self.quiet = state.quiet
         self.address_given = state.address_given
         self.pending = state.pending
@@ -276,6 +276,9 @@ class _Walk:
             elif here is LOST:
                 left = ()
                 break
+            elif here.block is not None and here.block.last is None and position >= 0:
+                self._stop(here, position)
+                continue
             unknown = isinstance(here, UnknownPoint)
             successor = None if unknown else self._automaton.successor(here, left[:1] if self.quiet else left)
             if successor is None and not unknown and position >= 0:
@@ -315,15 +318,16 @@ class _Walk:
         self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + successor.deepest))
         self.pushes = self.pushes[len(self.pushes) - kept :] + successor.pushes
 
-    def address(self, address: Address, position: int) -> bool:
+    def address(self, packed: int, position: int) -> bool:
         # False in the reach of a branch future or after a Q element, which are too rare to be remembered.
-        if isinstance(self.point, FuturePoint) or self.point is UNDIRECTED:
+        here = self.point
+        if here is UNDIRECTED or isinstance(here, FuturePoint):
             return False
-        point = self._automaton.point_of(address, self._wide)
-        if point is not self.point and not self.address_given and not isinstance(self.point, UnknownPoint):
-            self._gap(elsewhere(self.point.address, point.address), position)
+        point = self._named.get(packed) or self._automaton.name(packed, self._wide)
+        if point is not here and not self.address_given and not isinstance(here, UnknownPoint):
+            self._gap(elsewhere(here.address, point.address), position)
         self.point = point
         self.address_given = True
-        self.addresses = push_address(self.addresses, address)
+        self.registers = packed, self.registers[0], self.registers[1]
         self.quiet = False
         return True

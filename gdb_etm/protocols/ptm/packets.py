@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Dict, Final, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import (
+    REASONS,
     Branch,
     Information,
     Reason,
@@ -58,6 +59,8 @@ class Sync(NamedTuple):
 
 def count_end(data: bytes, at: int, end: int) -> int:
     """Give the index after a cycle count, 0 when incomplete."""
+    if at < end and not data[at] & 0x40:
+        return at + 1
     for index in range(at, min(end, at + 5)):
         if not data[index] & (0x40 if index == at else 0x80) or index == at + 4:
             return index + 1
@@ -67,6 +70,8 @@ def count_end(data: bytes, at: int, end: int) -> int:
 def read_count(data: bytes, at: int) -> int:
     """Read a cycle count: four bits, then seven a byte (4.5.3)."""
     value = data[at] >> 2 & 0xF
+    if not data[at] & 0x40:
+        return value
     for index in range(at + 1, count_end(data, at, len(data))):
         value |= (data[index] & 0x7F) << 7 * (index - at) - 3
     return value & 0xFFFFFFFF
@@ -107,7 +112,7 @@ def read_sync(config: PtmConfig, data: bytes, at: int) -> Sync:
     """Read an I-sync packet; ``at`` is the index of its header."""
     address = int.from_bytes(data[at + 1 : at + 5], "little")
     info = data[at + 5]
-    reason = tuple(Reason)[info >> 5 & 3]
+    reason = REASONS[info >> 5 & 3]
     at += 6
     cycles: Optional[int] = None
     if config.cycle_accurate and reason is not Reason.PERIODIC:
