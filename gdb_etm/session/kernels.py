@@ -105,6 +105,16 @@ _KERNELS = (
         False,
         (("_kernel.threads", "next_thread"),),
     ),
+    _Kernel(
+        "uC/OS-III",
+        "OSTCBCurPtr",
+        "StkPtr",
+        "StkBasePtr",
+        "NamePtr",
+        True,
+        # All of them with OS_CFG_DBG_EN, else those that wait for a time.
+        (("OSTaskDbgListPtr", "DbgNextPtr"), ("OSTickList.TCB_Ptr", "TickNextPtr")),
+    ),
 )
 
 

@@ -94,6 +94,21 @@ def test_blocks_of_a_chain_with_names_elsewhere() -> None:
     assert [(one.address, one.name) for one in found.blocks] == [(TWO, "two"), (ONE, "one")]
 
 
+def test_blocks_of_a_kernel_that_lists_them_for_debuggers_alone() -> None:
+    block = "(unsigned long)&((__typeof__(OSTCBCurPtr)) 0)->"
+    constants = {"(unsigned long)&OSTCBCurPtr": CURRENT, "(unsigned long)&OSTickList.TCB_Ptr": CURRENT + 4}
+    constants.update({block + "StkPtr": 0, block + "StkBasePtr": 24, block + "TickNextPtr": 16})
+    words = {CURRENT: ONE, CURRENT + 4: TWO, CURRENT + 8: ONE, ONE + 36: TWO, ONE + 24: STACKS[0], TWO + 24: STACKS[1]}
+    words.update({ONE + 12: LIST, TWO + 12: LIST + 12})
+    memory = Memory(words, [(LIST, b"one"), (LIST + 12, b"two")])
+    found = find_blocks(constants.get, memory.read)
+    assert found is not None and found.kernel == "uC/OS-III"
+    assert [(one.address, one.name, one.stack) for one in found.blocks] == [(ONE, "", STACKS[0]), (TWO, "", STACKS[1])]
+    constants.update({"(unsigned long)&OSTaskDbgListPtr": CURRENT + 8, block + "DbgNextPtr": 36, block + "NamePtr": 12})
+    found = find_blocks(constants.get, memory.read)
+    assert found is not None and [(one.address, one.name) for one in found.blocks] == [(ONE, "one"), (TWO, "two")]
+
+
 def test_without_a_kernel_or_its_memory_there_are_none() -> None:
     assert find_blocks({}.get, freertos().read) is None
     assert find_blocks(FREERTOS.get, no_memory) is None
