@@ -1,12 +1,82 @@
-"""Blocks that allocators gave."""
+"""Blocks that allocators gave and took back.
+
+Which argument is a block, or its size, debug information says, as far as there is some.
+"""
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import NamedTuple, Optional, Sequence
 
-from gdb_etm.diagnosis.library import is_allocator
+from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.history.frames import Function
+
+# Names of parameters that are a size; and a part of others, or of their types.
+_SIZES, _SIZE = ("n", "len", "length", "bytes", "nbytes", "sz"), "size"
+
+
+class Freed(NamedTuple):
+    """What a function took that frees memory."""
+
+    address: int
+    # Whether it may only free what an object of a type has, and not the object.
+    is_object: bool
+
+
+def freed(scene: Scene, one: ActivationSpan) -> Optional[Freed]:
+    """Give the block that a call took to free; None where unknown."""
+    if one.function is None or not one.is_whole or not is_release(one.function.name):
+        return None
+    if scene.names.is_copy(one.function.start):
+        return None
+    name, is_object = one.function.name, False
+    arguments = scene.names.arguments(one.function.start)
+    register = "r1" if _is_reentrant(name) else "r0"
+    if arguments is not None and not _is_reentrant(name):
+        pointers = [(kind.type_name, place) for kind, place in arguments if kind.is_pointer and kind.name != "this"]
+        # What is freed may be anything, and comes last.
+        plain = [place for kind, place in pointers if kind.endswith("void *")]
+        if not plain and len(pointers) != 1:
+            return None
+        register, is_object = plain[-1] if plain else pointers[0][1], not plain
+    address = scene.register(one.first, register)
+    return Freed(address, is_object) if address else None
+
+
+def gives(scene: Scene, one: ActivationSpan) -> bool:
+    """Check whether a function returns a block to who calls it."""
+    function = one.function
+    return function is not None and is_allocator(function.name) and scene.names.gives_pointer(function.start)
+
+
+def _is_reentrant(name: str) -> bool:
+    # Newlib's have their state as the first argument.
+    return name.startswith("_") and name.endswith("_r")
+
+
+def _size(scene: Scene, one: ActivationSpan, function: Function) -> Optional[int]:
+    # How many bytes an allocator was asked for.
+    places = _sizes(scene, function)[: 2 if "calloc" in function.name else 1]
+    size: Optional[int] = 1 if places else None
+    for place in places:
+        factor = scene.register(one.first, place)
+        size = None if size is None or factor is None else size * factor
+    return size
+
+
+def _sizes(scene: Scene, function: Function) -> Sequence[str]:
+    # The registers that may have it, the likeliest first.
+    own = _is_reentrant(function.name)
+    arguments = None if own else scene.names.arguments(function.start)
+    if arguments is None:
+        return ("r0", "r1", "r2", "r3")[own + ("realloc" in function.name) :]
+    whole = [(kind, place) for kind, place in arguments if kind.is_integer]
+    if "calloc" in function.name:
+        return [place for _, place in whole]
+    return [
+        place for kind, place in whole if kind.name.lower() in _SIZES or _SIZE in (kind.name + kind.type_name).lower()
+    ]
 
 
 def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Area]:
@@ -16,20 +86,12 @@ def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Are
     """
     if allocation is None or not allocation.is_whole or allocation.function is None:
         return None
-    name = allocation.function.name
-    if not is_allocator(name) or scene.names.is_copy(allocation.function.start):
+    if not gives(scene, allocation) or scene.names.is_copy(allocation.function.start):
         return None
-    start = scene.result(allocation)
-    order = ("r1", "r0") if name.startswith("_") and name.endswith("_r") else ("r0", "r1")
-    size = scene.register(allocation.first, order[0])
-    if "calloc" in name:
-        count = scene.register(allocation.first, "r1" if order[0] == "r0" else "r2")
-        size = size * count if size is not None and count is not None else None
-    if "realloc" in name:
-        size = scene.register(allocation.first, "r2" if order[0] == "r1" else "r1")
+    start, size = scene.result(allocation), _size(scene, allocation, allocation.function)
     if start is None or size is None:
         return None
-    return Area("the block of %d bytes from %s" % (size, name), start, size, True)
+    return Area("the block of %d bytes from %s" % (size, allocation.function.name), start, size, True)
 
 
 def block_at(scene: Scene, number: int, address: int) -> Optional[Area]:

@@ -29,8 +29,8 @@ class Decisions:
         self._scene = scene
         self._frames = scene.recovery.rules.frames
         self._code = FunctionCode(self._frames, scene.history.program) if self._frames is not None else None
-        # By the addresses of a branch's other way, of the instruction and of the branch.
-        self._passed: Dict[Tuple[int, int, int], bool] = {}
+        # By the addresses of a branch's other way, of the instruction and of the branch; whether it called what ran.
+        self._passed: Dict[Tuple[int, int, int, bool], bool] = {}
 
     def before(self, number: int, address: int) -> Optional[int]:
         """Give the newest branch on which it depended that an instruction ran.
@@ -40,19 +40,20 @@ class Decisions:
         :param number: Of the last instruction before that one.
         :param address: That one's.
         """
+        is_called = False
         while True:
             own = self._scene.activation(number)
             if own is None:
                 return None
-            found = self._inside(number, own, address)
+            found = self._inside(number, own, address, is_called)
             if found is not None:
                 return found
             called_at = own.frame.called_at
             if called_at is None or own.frame.is_exception or not 1 < called_at <= number:
                 return None
-            number, address = called_at - 1, self._scene.index.address(called_at)
+            number, address, is_called = called_at - 1, self._scene.index.address(called_at), True
 
-    def _inside(self, number: int, own: ActivationSpan, wanted: int) -> Optional[int]:
+    def _inside(self, number: int, own: ActivationSpan, wanted: int, is_called: bool) -> Optional[int]:
         scene = self._scene
         bounds = self._frames.function(wanted) if self._frames is not None else None
         at, following = number + 1, wanted
@@ -67,24 +68,28 @@ class Decisions:
             if template is None or template.call or template.taken is None and template.target is None:
                 continue
             after = self._after(template, bounds)
-            if went in after and any([self._passes(one, wanted, at, bounds) for one in after if one != went]):
+            others = [one for one in after if one != went]
+            if went in after and any([self._passes(one, wanted, at, bounds, is_called) for one in others]):
                 return at
         return None
 
     def _after(self, template: Template, bounds: Tuple[int, int]) -> List[int]:
         return (self._code.after(template, bounds) if self._code is not None else None) or []
 
-    def _passes(self, start: int, wanted: int, branch: int, bounds: Tuple[int, int]) -> bool:
-        # Whether a way leaves the function, or comes to the branch again, without an instruction.
-        key = start, wanted, self._scene.index.address(branch)
+    def _passes(self, start: int, wanted: int, branch: int, bounds: Tuple[int, int], is_called: bool) -> bool:
+        # Whether a way leaves the function, or comes to the branch again, without an instruction.  A loop that ended
+        # in a caller says nothing of what is called afterwards.
+        key = start, wanted, self._scene.index.address(branch), is_called
         if key not in self._passed:
-            self._passed[key] = self._follow(start, wanted, branch, bounds)
+            self._passed[key] = self._follow(start, wanted, branch, bounds, is_called)
         return self._passed[key]
 
-    def _follow(self, start: int, wanted: int, branch: int, bounds: Tuple[int, int]) -> bool:
+    def _follow(self, start: int, wanted: int, branch: int, bounds: Tuple[int, int], is_called: bool) -> bool:
         todo, seen, back = [start], {wanted}, self._scene.index.address(branch)
         while todo and len(seen) < _MOST:
             at = todo.pop()
+            if at == back and is_called:
+                continue
             if at == back or not bounds[0] <= at < bounds[1]:
                 return True
             template = self._scene.template_at(at, branch) if at not in seen else None

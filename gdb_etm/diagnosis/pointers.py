@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.diagnosis.blocks import gives
 from gdb_etm.diagnosis.library import is_allocator
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -141,7 +142,7 @@ class PointerRoots:
         if one is None or reader is not None and is_allocator(reader.name):
             return None
         for activation in [one, *(caller for caller, _ in self._scene.callers(one))]:
-            if activation.function is None or not is_allocator(activation.function.name):
+            if not gives(self._scene, activation):
                 break
             found = activation
         # Where a caller copies the result to a register that holds it already, nothing is written.

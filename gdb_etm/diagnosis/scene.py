@@ -389,4 +389,11 @@ class Scene:
     def result(self, activation: ActivationSpan) -> Optional[int]:
         """Give what a function returned in r0, where it returned."""
         number = activation.last + 1
-        return self.register(number, "r0") if number <= len(self.history) else None
+        following = self.activation(number) if number <= len(self.history) else None
+        frame = following.frame if following is not None else None
+        if following is not None and frame is not None and frame.is_tail_call and frame.up is activation.frame:
+            return self.result(following)
+        while frame is not None and frame is not activation.frame:
+            frame = frame.up
+        # What it has called runs where nothing more of it does.
+        return self.register(number, "r0") if following is not None and frame is None else None

@@ -64,6 +64,11 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("watch", "O0", "m33", "origin"),
     # Its allocator is a copy for one size, which is no argument then.
     ("couriers", "O2", "m33", "overrun"),
+    # Its first thread has another stack than what called it, or has jumped to it.
+    ("relay", "O0", "m33", "origin"),
+    ("relay", "Og", "m33", "origin"),
+    # What frees a block has what it is of as its first argument.
+    ("parking", "O2", "m4", "origin"),
 )
 LONGEST = 25
 # The line that says which instruction a verdict is of.
@@ -181,6 +186,11 @@ def test_it_says_what_where_why_how_sure_and_what_next(capsys: pytest.CaptureFix
     assert any(line.startswith("next   etm goto ") for line in lines)
 
 
+def test_a_loop_that_ended_long_before_decides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    # That of a caller, which a program without end has behind it.
+    assert not [line for line in lines_of(run("relay", "Og", "m33"), capsys=capsys) if "branch" in line]
+
+
 def test_what_a_frame_keeps_has_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of(run("radio", "O2", "m33"), capsys=capsys)
     assert any("return address of spread: read from outside of the program's memory" in line for line in lines)
@@ -190,6 +200,22 @@ def test_a_word_of_a_kernels_heap_is_of_a_block(capsys: pytest.CaptureFixture[st
     lines = lines_of(run("couriers", "O0", "m4"), capsys=capsys)
     assert any(line.endswith("loaded from offset 24 of the block of 28 bytes from pvPortMalloc") for line in lines)
     assert not any("ucHeap" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "level, place", [("O0", "offset 12 of the block of 16 bytes from arena_alloc"), ("Os", "arena[12]")]
+)
+def test_an_allocator_that_has_not_returned_gave_no_block(
+    level: str, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = lines_of(run("parking", level, "m33"), capsys=capsys)
+    assert any(line.endswith("r3 = 0x00000000: loaded from " + place) for line in lines)
+
+
+def test_a_number_that_no_declaration_calls_a_size_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run("parking", "Os", "m33")
+    assert main(["origin", str(found.snapshot), "--elf", str(found.elf), "1895", "r3"]) == 0
+    assert "r2 = 0x00000011: loaded from arena[24]" in capsys.readouterr().out
 
 
 def test_a_return_that_went_astray_is_where_it_began(capsys: pytest.CaptureFixture[str]) -> None:

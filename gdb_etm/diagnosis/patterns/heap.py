@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.diagnosis.blocks import Freed, freed, gives
 from gdb_etm.diagnosis.library import is_allocator, is_destructor, is_library, is_release
 from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -45,22 +46,27 @@ class Heap:
     def releases(self) -> List[Release]:
         """The blocks that were given back, oldest first."""
         if self._found is None:
-            self._found = [release for one in self._scene.activations() for release in self._release(one)]
+            self._found = self._find()
         return self._found
 
-    def _release(self, one: ActivationSpan) -> List[Release]:
-        # Of functions that call one another to free the outermost counts.
-        if one.function is None or not one.is_whole or not is_release(one.function.name):
-            return []
-        called_at = one.frame.called_at
-        up = one.frame.up
-        if called_at is None or up is None or up.function is None or is_release(up.function.name):
-            return []
-        if self._scene.names.is_copy(one.function.start):
-            return []
-        name = one.function.name
-        address = self._scene.register(one.first, "r1" if name.startswith("_") and name.endswith("_r") else "r0")
-        return [Release(address, called_at, one)] if address else []
+    def _find(self) -> List[Release]:
+        # By frame: what it frees, and what those it calls free for it.
+        taken = {id(one.frame): freed(self._scene, one) for one in self._scene.activations()}
+        inner: Dict[int, List[Optional[Freed]]] = {}
+        for one in self._scene.activations():
+            if one.function is not None and is_release(one.function.name):
+                inner.setdefault(id(one.frame.up), []).append(taken[id(one.frame)])
+        found: List[Release] = []
+        for one in self._scene.activations():
+            block, called_at, up = taken[id(one.frame)], one.frame.called_at, one.frame.up
+            if block is None or called_at is None or up is None or up.function is None:
+                continue
+            outer, own = taken.get(id(up)), inner.get(id(one.frame), ())
+            is_kept = block.is_object and own and all(other is None or other.address != block.address for other in own)
+            # Of functions that call one another to free the outermost counts.
+            if not is_kept and (outer is None or outer.address != block.address):
+                found.append(Release(block.address, called_at, one))
+        return found
 
     def look(self, node: Node) -> Optional[Suspicion]:
         """Look at an access: whether its block was freed before."""
@@ -143,7 +149,7 @@ class Heap:
         if self._blocks is None:
             self._blocks = {}
             for one in self._scene.activations():
-                if one.function is not None and is_allocator(one.function.name):
+                if gives(self._scene, one):
                     start = self._scene.result(one)
                     if start is not None:
                         self._blocks.setdefault(start, []).append(one.first)

@@ -11,6 +11,7 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import NO_MEMORY, FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.recovery.lift.operations import CONTROL, MSP, PSP
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
@@ -114,19 +115,29 @@ class Stacks:
         # The frames of a handler and of what it has interrupted may be on one stack, or on two.
         own = self._one([(activation, number), *self._scene.callers(activation)])
         interrupted = self._one(self._scene.interrupted_frames(activation))
-        if not interrupted:
-            return [own]
+        if not own or not interrupted:
+            return [own or interrupted]
         inner, outer = self._scene.register(own[-1][0].first, "sp"), self._scene.register(interrupted[0][1], "sp")
         is_one = inner is not None and outer is not None and 0 <= outer - inner <= _FRAME
         return [own + interrupted] if is_one else [interrupted, own]
 
     def _one(self, frames: Frames) -> Frames:
         # Those up to a function that has gone on with another stack: its frame was not there when it began.
+        called: Optional[int] = None
         for at, (one, number) in enumerate(frames):
             frame, top = self._scene.cfa(one, number), self._scene.register(one.first, "sp")
-            if at and one.is_whole and None not in (frame, top) and frame != top:
+            here = self._scene.register(number, "sp")
+            is_other = at and one.is_whole and None not in (frame, top) and frame != top
+            # What called it may be no frame any more: who starts a thread jumps there.
+            if is_other or None not in (called, here) and called != here or self._has_switched(one, number):
                 return frames[:at]
+            called = top if one.is_whole else None
         return frames
+
+    def _has_switched(self, one: ActivationSpan, number: int) -> bool:
+        # By MSR, as what starts a kernel's first thread does; a handler's own stack is always that of MSP.
+        slots, sets = (MSP,) if one.frame.is_handling else (MSP, PSP, CONTROL), self._scene.sets(one)
+        return any(sets.get(slot, number) < number for slot in slots)
 
     def _grown(self, active: Frames, number: int, where: str) -> Optional[Suspicion]:
         # The function that takes most of a stack which has grown beyond its memory.

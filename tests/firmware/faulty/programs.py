@@ -211,6 +211,8 @@ PROGRAMS: Dict[str, Faulty] = {
     "couriers": Faulty(
         "heap-overrun-loop", "A note with many marks is longer than its field, in a block of a kernel's heap."
     ),
+    "parking": Faulty("null-call", "A count that differs from what is shown clears the handler that shows it."),
+    "relay": Faulty("bad-exc-return", "A thread's first frame has an EXC_RETURN to a handler."),
 }
 
 # Those that are built for a Cortex-M0+, too: their culprit is not far back.
