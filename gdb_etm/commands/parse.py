@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Match, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, usage
 from gdb_etm.errors import CommandError
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gdb_etm.session.session import DebugSession
 
 
+# An option with or without a value, as the last words.
+_BEHIND = re.compile(r"\s+(--[a-z-]+)(?:(?:=|\s+)(\S+))?\Z")
 _FORMAT = re.compile(r"(-?[0-9]+)?[a-z]*\Z")
 
 
@@ -31,6 +33,8 @@ def split(text: str) -> List[str]:
 def words_of(command: Command, text: str) -> List[str]:
     """Split what follows a command's name into words; an expression stays whole.
 
+    Options are before or behind it.
+
     :raises CommandError: A quote is not closed.
     """
     if not command.is_raw:
@@ -44,7 +48,20 @@ def words_of(command: Command, text: str) -> List[str]:
         taken = 2 if takes_next else 1
         words += parts[:taken]
         rest = parts[taken] if len(parts) > taken else ""
+    behind = _behind(command, rest)
+    while behind:
+        words += behind.groups("")[: 1 + bool(behind.group(2))]
+        rest = rest[: behind.start()]
+        behind = _behind(command, rest)
     return words + ([rest] if rest else [])
+
+
+def _behind(command: Command, rest: str) -> Optional[Match[str]]:
+    # An option behind an expression, where it means nothing in any language.
+    found = _BEHIND.search(rest)
+    if found is None or not _names_option(command, found.group(1)):
+        return None
+    return found if _option(command, found.group(1)).flag != bool(found.group(2)) else None
 
 
 def parse(command: Command, words: Sequence[str]) -> Values:

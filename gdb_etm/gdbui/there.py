@@ -124,7 +124,12 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
 
     :returns: Its name, and the distance of the address from it in bytes.
     """
-    found = _MINIMAL.match(gdb.execute("info symbol %d" % address, False, True))
+    command = "info symbol %d" % address
+    found = _MINIMAL.match(gdb.execute(command, False, True))
+    if found is not None and "." in found.group(1):
+        # GDB takes a__b for a name of Ada's, and writes a.b.
+        plain = _MINIMAL.match(gdb.execute("with print demangle off -- " + command, False, True))
+        found = plain if plain is not None and not plain.group(1).startswith("_Z") else found
     return (found.group(1), int(found.group(2) or 0)) if found is not None else None
 
 

@@ -10,6 +10,7 @@ from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
 from gdb_etm.commands.options import DATA_RANGE, EXCLUDE, INCLUDE, START_AT, STOP_AT
+from gdb_etm.commands.origin import ORIGIN
 from gdb_etm.commands.parse import choice, complete, flag, parse, split, words_of
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CommandError
@@ -76,6 +77,21 @@ def test_words_of_nothing_are_words(text: str) -> None:
             assert parse(command, words_of(command, text)) is not None
         except CommandError as error:
             assert str(error)
+
+
+@pytest.mark.parametrize("text", ["--at 9 --addresses r3 -1", "r3 -1 --addresses --at 9", "--addresses r3 -1 --at=9"])
+def test_options_are_before_or_behind_an_expression(text: str) -> None:
+    values = parse(ORIGIN, words_of(ORIGIN, text))
+    assert [values.get(one) for one in ORIGIN.arguments if one.name in ("--at", "--addresses", "EXPR")] == [
+        9,
+        True,
+        "r3 -1",
+    ]
+
+
+@pytest.mark.parametrize("text", ["n --addresses 3", "n --at", "n --nothing", "n--addresses"])
+def test_what_is_no_option_stays_in_the_expression(text: str) -> None:
+    assert words_of(ORIGIN, text) == [text]
 
 
 def test_one_argument_too_many_shows_the_usage() -> None:

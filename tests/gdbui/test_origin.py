@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.firmware.build import symbol
+from tests.firmware.faulty.build import elf, missing
+from tests.gdb_session import run_gdb
 from tests.gdbui.test_values import firmware, session
 
 
@@ -62,3 +67,13 @@ def test_of_threads_and_handlers() -> None:
     assert "not followed" in found["etm origin sp"][-1]
     kept = [line.partition("tasks.c:41  ")[2] for line in found["etm uses r4"][1:3]]
     assert kept == ["stacks[0][45] = 0x20000000: stored from r4", "r4 = 0x20000000: loaded from stacks[0][45]"]
+
+
+def test_a_name_of_c_is_none_of_adas() -> None:
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    path = str(elf("parking", "Os", "m33"))
+    ask = "python from gdb_etm.gdbui.there import minimal_symbol; print(minimal_symbol(%d))"
+    said = run_gdb(["file " + path, ask % (symbol(path, "lot__count_all") + 2)])
+    assert "('lot__count_all', 2)" in said
