@@ -9,6 +9,8 @@ from gdb_etm.views.text import align, plural
 
 UNSEEN = "-"
 _COUNT_WIDTH = 10
+# Files of which nothing was seen that are listed one by one, at most.
+_UNSEEN_FILES = 10
 _MARGIN = 8
 
 
@@ -18,9 +20,16 @@ def seen_text(instructions: int, gaps: int) -> str:
 
 
 def file_lines(coverage: Coverage) -> Iterator[str]:
-    """List the files, each with how much of it was seen."""
+    """List the files, each with how much of it was seen.
+
+    Of many of which nothing was, such as a library's, there is one line.
+    """
     rows = [["", "lines", "", "branches", "", "functions", ""]]
+    unseen = [file for file in coverage.files if not file.line_ratio.seen]
+    is_long = len(unseen) > _UNSEEN_FILES
     for file in coverage.files:
+        if is_long and not file.line_ratio.seen:
+            continue
         rows.append([file.path, *_cells(file.line_ratio, file.branch_ratio, file.function_ratio)])
     if len(coverage.files) > 1:
         files = coverage.files
@@ -34,6 +43,9 @@ def file_lines(coverage: Coverage) -> Iterator[str]:
         ]
         rows.append(["all", *_cells(*totals)])
     yield from align(rows)
+    if is_long:
+        lines = sum(file.line_ratio.all for file in unseen)
+        yield "[%d more files, with %s: nothing of them was seen]" % (len(unseen), plural(lines, "line"))
 
 
 def _cells(*ratios: Ratio) -> List[str]:
