@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import pytest
 
 from gdb_etm.recovery.recovery import Recovery
@@ -39,6 +41,22 @@ walk:
 )
 NODES = (OBJECT, OBJECT + 0x20, OBJECT + 0x10)
 LIST = {POINTER: NODES[0], NODES[0]: NODES[1], NODES[1]: NODES[2], NODES[2]: 0}
+# The node after the first few is taken out, counted, and put in front.
+MOVE = """
+    ldr r1, [r0]
+    %s
+    mov r4, r1
+    ldr r1, [r1]
+    ldr r5, [r1]
+    str r5, [r4]
+    ldr r6, [r0]
+    str r6, [r1]
+    str r1, [r0]
+    ldr r7, [r1, #4]
+    adds r7, #1
+    str r7, [r1, #4]
+"""
+NEXT = "ldr r1, [r1]\n"
 
 
 def assumed(done: Ran, limit: Tier = Tier.ASSUMED) -> Recovery:
@@ -138,4 +156,20 @@ def test_a_link_that_a_store_is_known_to_hit_falls_alone() -> None:
     recovery = assumed(done)
     assert recovery.register(7, "r4")[:2] == (OBJECT, Tier.ASSUMED)
     assert recovery.register(5, "r0")[:2] == (OTHER, Tier.ASSUMED)
+    assert not wrong(done, recovery)
+
+
+@pytest.mark.parametrize("moves", [(0, 2, 1), (2, 0, 2), (1, 1, 1), (2, 1, 0, 2)])
+def test_a_list_whose_nodes_come_to_the_front_is_walked(moves: Sequence[int]) -> None:
+    # Supposed all at once, each store misses what earlier moves have read, and the contradictions blame them all.  That
+    # those of the last move miss says where they went; they are in the way of older ones then.
+    nodes = [OBJECT + 0x10 * at for at in range(4)]
+    memory = {POINTER: nodes[0], **dict(zip(nodes, (*nodes[1:], 0))), **{node + 4: node & 0xFF for node in nodes}}
+    clear = "\n".join("movs r%d, #0" % number for number in (1, 4, 5, 6, 7))
+    done = run("ldr r0, =0x%x\n" % POINTER + "".join(MOVE % (NEXT * skipped) for skipped in moves) + clear, {}, memory)
+    recovery = assumed(done)
+    numbers = range(3, len(done.history) + 1)
+    assert [recovery.register(number, "r1").value for number in numbers] == [
+        done.before[number - 1]["r1"] for number in numbers
+    ]
     assert not wrong(done, recovery)

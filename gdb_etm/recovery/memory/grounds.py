@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, Optional
+from typing import Dict, Final, List, Optional, Sequence
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import Premise
@@ -65,7 +65,7 @@ def grounds_between(
     return found
 
 
-def ground_of(number: int, byte: int, grounds: List[Ground]) -> int:
+def ground_of(number: int, byte: int, grounds: Sequence[Ground]) -> int:
     """Give the kind of the first ground that holds, or 0."""
     for ground in grounds:
         if ground.misses(number, byte):

@@ -23,8 +23,8 @@ from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# MayAlias that one link looks at.
-_SCAN: Final = 400
+# Stores that one link looks at.
+SCAN: Final = 400
 _NOWHERE: Final = -1
 # Of the links that a contradiction rests on, those fall that at least one in so many of the most stores may hit.
 _NEAR: Final = 2
@@ -79,6 +79,8 @@ class MayAlias:
         self._newest = _NOWHERE
         # The links for which stores to unknown addresses are supposed to miss; None where they are not.
         self.wanted: Optional[Container[Pair]] = None
+        # How many of them may lie between.
+        self.reach: int = SCAN
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
         self.supposed: List[Tuple[int, int, int]] = []
 
@@ -90,7 +92,8 @@ class MayAlias:
         made = MayAlias(self._ssa, cells, self.unresolved)
         made.weighing, made.owned = self.weighing.copy(), self.owned
         made.dead_stack, made.object_bounds = self.dead_stack, self.object_bounds
-        made._reasons, made._newest, made.wanted = self._reasons, self._newest, self.wanted
+        made._reasons, made._newest = self._reasons, self._newest
+        made.wanted, made.reach = self.wanted, self.reach
         made.grounds, made.supposed = dict(self.grounds), list(self.supposed)
         made.gone, made._far = list(self.gone), set(self._far)
         made._barriers = {}
@@ -122,34 +125,42 @@ class MayAlias:
         """
         return fewer and number in self._far or grew and self.weighing.is_sum(self._ssa.accesses[number].address)
 
-    def first(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
+    def first(self, older: int, later: int, byte: int, grounds: Sequence[Ground] = ()) -> Tuple[int, bool]:
         """Find the first store between two accesses that may alias a byte.
 
         :param older: FIRST or -1 for the beginning.
         :param later: As many as there are accesses for the end.
+        :param grounds: Why stores may be taken to miss, where links are supposed.
         :returns: The store, or -1; and whether any store to an unknown address was supposed to miss.
         """
         unresolved = self.unresolved
         low = bisect_left(unresolved, older + 1)
         high = bisect_left(unresolved, later)
-        if high - low > _SCAN:
+        if high - low > SCAN:
             self._far.add(unresolved[low])
             return unresolved[low], False
         if self.wanted is not None and (older, later) in self.wanted:
-            return self._first_supposed(unresolved[low:high], byte)
+            return self._first_supposed(unresolved[low:high], byte, grounds)
         for number in unresolved[low:high]:
             if self._may_hit(number, byte):
                 return number, False
         return _NOWHERE, False
 
-    def _first_supposed(self, stores: List[int], byte: int) -> Tuple[int, bool]:
-        # The same where all stores are supposed to miss, but those that may change any memory.
-        accesses = self._ssa.accesses
-        supposed = False
+    def _first_supposed(self, stores: List[int], byte: int, grounds: Sequence[Ground]) -> Tuple[int, bool]:
+        # The same where all stores are supposed to miss, but those that may change any memory, and too many.
+        accesses, reach = self._ssa.accesses, self.reach
+        is_few, supposed, first, count = len(stores) <= reach, False, _NOWHERE, 0
         for number in stores:
             if not accesses[number].size:
                 return number, False
-            supposed = supposed or self._may_hit(number, byte)
+            if supposed and is_few or not self._may_hit(number, byte):
+                continue
+            supposed = True
+            if not is_few and not ground_of(number, byte, grounds):
+                first = number if first < 0 else first
+                count += 1
+                if count > reach:
+                    return first, False
         return _NOWHERE, supposed
 
     def first_of_link(self, older: int, later: int, byte: int, grounds: List[Ground]) -> Tuple[int, bool]:
@@ -177,7 +188,7 @@ class MayAlias:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
                 return barrier, False
-        barrier, supposed = self.first(older, later, byte)
+        barrier, supposed = self.first(older, later, byte, grounds)
         if not grounds or barrier < 0 and not supposed:
             self._newest = barrier
             return barrier, supposed
@@ -298,7 +309,7 @@ class MayAlias:
         constraints: List[Constraint] = []
         for (source, distance), wanted in groups.items():
             low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, until)
-            if source < 0 or high - low > _SCAN:
+            if source < 0 or high - low > SCAN:
                 oldest = min(oldest, until if source < 0 else source)
                 continue
             between = self.unresolved[low:high] + [number for number in unsure if source < number < until]
@@ -333,6 +344,10 @@ class MayAlias:
                 risks[source, number] = max(risks[source, number], count)
         most = max(risks.values())
         return {pair for pair, count in risks.items() if count * _NEAR >= most}
+
+    def overwritten(self) -> Set[Pair]:
+        """List the supposed links that stores of known address turn out to hide."""
+        return {(one[0], one[1]) for one in self.supposed if self._is_overwritten(*one)}
 
     def confirmed(self) -> Set[Pair]:
         """List the supposed links that no store turns out to hide."""

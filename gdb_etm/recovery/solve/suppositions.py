@@ -2,32 +2,37 @@
 
 If all of them turn out to miss then, by the addresses that are known then, and nothing contradicts it, that is what
 ran: another course would have to lead to the same halt.
+
+Where something contradicts it, it is begun again in stages: first links are supposed between which few stores may hit.
+What follows shows where other stores went, and so which links these are in the way of.  After another contradiction
+some links fall, and it goes on from the stage in which the first of these was supposed.
 """
 
 from __future__ import annotations
 
-from typing import Container, Final, List, Set
+from typing import Container, Final, List, Sequence, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.may_alias import Pair
+from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.solve.justifications import Justifications
-from gdb_etm.recovery.solve.propagation import Propagation
+from gdb_etm.recovery.solve.propagation import Propagation, Saved
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Times that it is begun again without what did not come true, and those of them after contradictions; some more of
-# these where nearly all addresses are known by then: one in so many is not.
+# How many stores may hit between accesses that are linked, stage by stage; at first all are linked at once.
+_AT_ONCE: Final = (SCAN,)
+_STAGES: Final = (1, 4, 16, 64, SCAN)
+# Times that it is begun again without what did not come true, and contradictions in stages.
 _ROUNDS: Final = 8
-_CONTRADICTIONS: Final = 4
-_MORE: Final = 2
-_FEW: Final = 10
+_CONTRADICTIONS: Final = 8
 # It is given up where fewer than one of many links in so many comes true.
 _WORTH: Final = 3
-# Links, and stores of unknown address, from which on it costs much to begin again.
+# Links, and stores of unknown address, from which on it costs much to begin again; and such stores of which all may be.
 _MANY: Final = 650
+_FEW: Final = 200
 # Contradictions that are looked at after one of them.
 _FURTHER: Final = 40
 # Times that places are looked for in one of them.
@@ -55,49 +60,117 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
     :param propagation: With all that follows without suppositions.
     :param proofs: Finds what a contradiction comes from.
     """
-    saved = propagation.save()
-    pairs: Container[Pair] = _All()
-    forbidden: Set[Pair] = set()
-    search = PlaceSearch(ssa)
-    contradictions, unresolved = 0, len(propagation.memory.may_alias.unresolved)
+    course = _Course(ssa, propagation, proofs)
     for _ in range(_ROUNDS):
-        memory = propagation.memory
-        memory.may_alias.wanted = pairs
-        memory.forbidden = forbidden
-        memory.look_at_everything()
-        try:
-            propagation.run()
-            placed = _place(ssa, propagation, search, forbidden)
-        except Contradiction as contradiction:
-            blamed = _refuted(propagation, proofs, contradiction)
+        if not course.run():
+            break
+        if course.is_confirmed():
+            return
+    course.undo()
+
+
+class _Course:
+    # Suppositions one after the other.
+
+    def __init__(self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> None:
+        self._ssa = ssa
+        self._propagation = propagation
+        self._proofs = proofs
+        self._search = PlaceSearch(ssa)
+        self._unresolved = len(propagation.memory.may_alias.unresolved)
+        # What was known before each stage up to the present one.
+        self._before: List[Saved] = [propagation.save()]
+        self._stages: Sequence[int] = _AT_ONCE
+        self._in_stages = False
+        # Links that are supposed, and others that are not.
+        self._pairs: Container[Pair] = _All()
+        self._forbidden: Set[Pair] = set()
+        self._placed: List[Placed] = []
+        # Those that came true when the stages came to their end: what is left after another contradiction.
+        self._confirmed: Set[Pair] = set()
+        self._contradictions = 0
+        self.goes_on = True
+
+    def undo(self) -> None:
+        """Forget all of it."""
+        del self._before[1:]
+        self._propagation.restore(self._before[0])
+
+    def run(self) -> bool:
+        """Go through the stages; gives whether they came to an end."""
+        propagation = self._propagation
+        while self.goes_on:
+            stage = len(self._before)
+            memory = propagation.memory
+            memory.may_alias.wanted, memory.may_alias.reach = self._pairs, self._stages[stage - 1]
+            memory.forbidden = self._forbidden
+            memory.look_at_everything()
+            try:
+                propagation.run()
+                if stage == len(self._stages):
+                    self._placed = _place(self._ssa, propagation, self._search, self._forbidden)
+                    return True
+                self._before.append(propagation.save())
+            except Contradiction as contradiction:
+                self.goes_on = self._refute(contradiction)
+        return False
+
+    def _refute(self, contradiction: Contradiction) -> bool:
+        # Lets links fall; gives whether it is worth to go on.
+        blamed = _refuted(self._propagation, self._proofs, contradiction)
+        may_alias = self._propagation.memory.may_alias
+        if not self._in_stages:
             # Where most of many addresses are not known after all, there is not much to come.
-            left = len(propagation.memory.may_alias.unresolved)
-            is_worth = 3 * left <= 2 * max(unresolved, _MANY)
-            most = _CONTRADICTIONS
-            if _FEW * left <= max(unresolved, _FEW):
-                # Where few are not known, it is worth more, and tells which links are to blame.
-                blamed, most = propagation.memory.may_alias.riskiest(blamed), _CONTRADICTIONS + _MORE
-            fresh = blamed - forbidden
-            propagation.restore(saved)
-            contradictions += 1
-            if not fresh or contradictions >= most or not is_worth:
-                return
-            forbidden = forbidden | fresh
-            continue
-        supposed = {(source, number) for source, number, _ in memory.may_alias.supposed}
-        confirmed = memory.may_alias.confirmed()
-        refused = {(one.number, one.number) for one in placed if search.is_hidden(one, memory)}
-        forbidden = forbidden | refused
+            self._begin_in_stages()
+            left = len(may_alias.unresolved)
+            return left <= _MANY and (5 * left <= 3 * self._unresolved or self._unresolved <= _FEW)
+        self._contradictions += 1
+        if self._confirmed:
+            self._pairs, self._confirmed = self._confirmed, set()
+            self.undo()
+            return True
+        fresh = (may_alias.riskiest(blamed) | may_alias.overwritten()) - self._forbidden
+        self._forbid(fresh)
+        return bool(fresh) and self._contradictions < _CONTRADICTIONS
+
+    def _begin_in_stages(self) -> None:
+        self._stages, self._in_stages = _STAGES, True
+        self.undo()
+
+    def _forbid(self, pairs: Set[Pair]) -> None:
+        # Goes back to the stage in which the first of some links was supposed.
+        supposed = self._propagation.memory.may_alias.supposed
+        first = next((at for at, one in enumerate(supposed) if (one[0], one[1]) in pairs), len(supposed))
+        while len(self._before[-1].memory.may_alias.supposed) > first:
+            self._before.pop()
+        self._propagation.restore(self._before[-1])
+        self._forbidden = self._forbidden | pairs
+
+    def is_confirmed(self) -> bool:
+        """Check whether all came true; prepares another round if not."""
+        memory = self._propagation.memory
+        may_alias = memory.may_alias
+        supposed = {(source, number) for source, number, _ in may_alias.supposed}
+        confirmed, overwritten = may_alias.confirmed(), may_alias.overwritten()
+        refused = {(one.number, one.number) for one in self._placed if self._search.is_hidden(one, memory)}
         if supposed == confirmed and not refused:
             # The links stay; other stores may hit again.
-            may_alias = memory.may_alias
             may_alias.wanted, may_alias.supposed = None, []
-            return
-        propagation.restore(saved)
-        if _WORTH * len(confirmed) < len(supposed) and len(supposed) > _MANY and not placed:
-            return
-        pairs = confirmed
-    propagation.restore(saved)
+            return True
+        if self._in_stages and isinstance(self._pairs, _All):
+            # Without what did not come true, others may be linked.
+            self._confirmed = confirmed
+            self._forbid(overwritten | refused or supposed - confirmed)
+            return False
+        self._forbidden = self._forbidden | refused
+        is_little = _WORTH * len(confirmed) < len(supposed) and len(supposed) > _MANY
+        self.goes_on = not is_little or bool(self._placed)
+        if not self._in_stages and overwritten:
+            self._begin_in_stages()
+        else:
+            self._pairs = confirmed
+            self.undo()
+        return False
 
 
 def _refuted(propagation: Propagation, proofs: Justifications, first: Contradiction) -> Set[Pair]:
