@@ -10,7 +10,7 @@ from typing import Dict, Tuple
 
 import pytest
 
-from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.values import Tier
 from tests.firmware.build import symbol
 from tests.firmware.crashes.build import elf
@@ -88,7 +88,7 @@ def test_the_past_is_known_however_it_crashed(way: str, board: str, tmp_path: Pa
     halt, found = looked_at(Crash(board, way), tmp_path)
     assert found.percent(Tier.ASSUMED) > FLOOR
     assert found.percent(Tier.EXACT) > 68
-    fault = [one for _, one in halt.history.interruptions() if isinstance(one, Exception_) and one.vector == 3][-1]
+    _, fault = halt.history.exceptions(lambda event: event.vector == 3)[-1]
     path = elf("integers")
     expected = {
         "call_odd": NOTHING + 0x15C,
@@ -106,7 +106,7 @@ def test_what_ran_before_a_lockup_of_armv7m_is_not_traced(tmp_path: Path) -> Non
     """The lockup address is not the next one (IHI 0064, 5-5)."""
     halt, found = looked_at(Crash("m7", "lockup", catch=False), tmp_path)
     assert halt.locked_up and 0 < halt.hidden < 100
-    lockup = [one for _, one in halt.history.interruptions() if isinstance(one, Exception_)][-2]
+    _, lockup = halt.history.exceptions(lambda event: True)[-2]
     assert (lockup.name, lockup.return_address) == ("Lockup", 0xFFFFFFFE)
     assert found.percent(Tier.ASSUMED) > 20
 
