@@ -346,7 +346,7 @@ class MayAlias:
         return {pair for pair, count in risks.items() if count * _NEAR >= most}
 
     def overwritten(self) -> Set[Pair]:
-        """List the supposed links that stores of known address turn out to hide."""
+        """List the supposed links that known stores turn out to hide."""
         return {(one[0], one[1]) for one in self.supposed if self._is_overwritten(*one)}
 
     def confirmed(self) -> Set[Pair]:
