@@ -51,7 +51,7 @@ def beginning(
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
     # The way on which the value stays the same says most; where a variable is says least.
     own.sort(key=lambda end: (not _is_same(scene, slice_.path(end.node)), _is_variable(scene, end.node)))
-    own = _of_table(scene, slice_, own[0], ends) + own if own else own
+    own = _of_cleared(scene, slice_, own[0]) + _of_table(scene, slice_, own[0], ends) + own if own else own
     own = _going_on(scene, slice_, own) or own
     odd = _odd(scene, slice_, races) if verdict is None and own else None
     if odd is not None:
@@ -121,6 +121,23 @@ def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> Lis
     return found[:1]
 
 
+def _of_cleared(scene: Scene, slice_: Slice, end: End) -> List[End]:
+    # What only the startup has written, where no pointer is declared, tells nothing: where its address came from does.
+    path = slice_.path(end.node)
+    at = next((at for at, node in enumerate(path) if node.maker.kind is MakerKind.STORED), 0)
+    before = [node for node in path[:at] if node.maker.kind is not MakerKind.MERGED]
+    place = before[-1].maker.accessed if before and before[-1].maker.kind is MakerKind.LOADED else None
+    areas = scene.names.containers(place.address) if place is not None else ()
+    if place is None or not initialises(scene, path[at].maker.number) or areas and areas[-1].size == place.size:
+        return []
+    parts = {node.at for node in slice_.nodes if node.parent == before[-1].at and node.is_address}
+    for node in slice_.nodes:
+        is_part = node.maker.kind is MakerKind.STORED and any(one.at in parts for one in slice_.path(node))
+        if is_part and not initialises(scene, node.maker.number) and not _keeps_argument(scene, node):
+            return [End(node, "leads to where nobody has written but the startup")]
+    return []
+
+
 def _indexes_table(scene: Scene, slice_: Slice, node: Node) -> bool:
     # Whether a load with an index that is not known is from an array that stands in the program.
     parts = [one for one in slice_.nodes if one.parent == node.at and one.is_address]
@@ -181,6 +198,9 @@ def _last_same(scene: Scene, slice_: Slice, first: Node) -> Node:
 def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
     # Where the bad value was made, as it is; of a constant the newest store on the way to it.
     path = slice_.path(end.node)
+    if end.node.is_address and end.node.maker.kind is MakerKind.STORED:
+        tier = max(node.maker.tier for node in path)
+        return Suspicion(SuspicionKind.ORIGIN, end.node.maker.number, "stores a pointer, which %s" % end.text, tier)
     # Along an address the value is another one.
     path = [node for node in path if node.is_address] or path
     wanted = scene.value(path[0].place).value

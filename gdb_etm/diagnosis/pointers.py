@@ -97,7 +97,8 @@ class PointerRoots:
             maker = self._scene.maker(place)
             # MRS reads what SP is, or what it is not.
             read = [one.name for one in (place, *maker.sources) if isinstance(one, RegisterPlace)]
-            is_stack = read[:1] in [[name] for name in POINTERS] or "psp" in read or "msp" in read
+            is_pointer = isinstance(place, RegisterPlace) and place.name in POINTERS
+            is_stack = is_pointer or "psp" in read or "msp" in read
             allocation = self._allocation(place, maker)
             ends = (
                 is_stack

@@ -98,10 +98,13 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
         ]
     lines = align_names(rows)
     for bad in site.bad[:2]:
-        value = "" if bad.value is None else " 0x%08x" % bad.value
+        registers = [(one.name, scene.value(one).value) for one in bad.places if isinstance(one, RegisterPlace)]
+        made = [(name, part) for name, part in registers if part is not None and part != bad.value]
+        # A distance from text is no text.
+        parts = ["%s = 0x%08x%s" % (name, part, _as_text(part) if bad.why else "") for name, part in made]
+        text = _as_text(bad.value) if bad.value is not None and bad.why and not made else ""
+        value = "" if bad.value is None else " 0x%08x%s" % (bad.value, text)
         why = ": %s" % bad.why if bad.why else ""
-        parts = [_register(scene, place) for place in bad.places if isinstance(place, RegisterPlace)]
-        parts = [part for part in parts if part and part != "%s = 0x%08x" % (part.split(" ")[0], bad.value or 0)]
         if value or why or parts:
             lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
     return _titled("where", lines)
@@ -126,9 +129,10 @@ def _late_rows(site: FaultSite, scene: Scene, words: Words) -> List[List[str]]:
     return rows
 
 
-def _register(scene: Scene, place: RegisterPlace) -> str:
-    value = scene.value(place)
-    return "" if value.value is None else "%s = 0x%08x" % (place.name, value.value)
+def _as_text(value: int) -> str:
+    # What a pointer is where text was written over it; that may end there.
+    text = value.to_bytes(4, "little").rstrip(b"\0").decode("latin-1")
+    return ', text "%s"' % text if len(text) > 2 and text.isascii() and text.isprintable() else ""
 
 
 def _why(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:

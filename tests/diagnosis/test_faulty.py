@@ -69,6 +69,10 @@ NAMED: Tuple[Tuple[str, str, str, str], ...] = (
     ("relay", "Og", "m33", "origin"),
     # What frees a block has what it is of as its first argument.
     ("parking", "O2", "m4", "origin"),
+    # The stack pointer itself is stored.
+    ("diary", "O2", "m33", "stale_frame"),
+    # The startup wrote what was read last: the pointer that led there is told.
+    ("buoys", "O0", "m7", "origin"),
 )
 LONGEST = 25
 # The line that says which instruction a verdict is of.
@@ -180,10 +184,20 @@ def test_it_says_what_where_why_how_sure_and_what_next(capsys: pytest.CaptureFix
     assert [line[:7].strip() for line in lines if line[:7].strip()] == ["what", "where", "==>", "next"]
     text = "\n".join(lines)
     assert "HardFault (exception 3)" in text and "CFSR.INVSTATE" in text
+    assert 'the address that it returns to 0x322e3232, text "22.2": in RAM, where no code is' in text
     assert "take_sentence, weather.c:" in text
     assert "writes past the end of line (40 bytes), over the return address of take_sentence" in text
     assert "this is exact" in text
     assert any(line.startswith("next   etm goto ") for line in lines)
+
+
+def test_a_pointer_that_text_was_written_over_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    # What is added to it makes an address that is no text, or another one; a text may end in it.
+    places = {
+        program: "\n".join(lines_of(run(program, "Og", "m33"), capsys=capsys)) for program in ("labels", "contacts")
+    }
+    assert '0x20303948: no memory is there (r2 = 0x20303944, text "D90 ")' in places["labels"]
+    assert '0x00656e73: no memory is there (r4 = 0x00656e6f, text "one")' in places["contacts"]
 
 
 def test_a_loop_that_ended_long_before_decides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,6 +275,27 @@ def test_calls_from_before_the_history_are_not_counted() -> None:
 
     calls, _ = verdict(5000)
     assert re.match(r"calls itself at least 1\d deep: the stack grows ", verdict(calls - 30)[1])
+
+
+def test_nobody_is_accused_of_a_store_through_a_pointer_to_a_frame_from_before_the_history() -> None:
+    # Tracing begins after the function has returned that gave out its frame.
+    found = run("diary", "Og", "m33")
+    with gdb_etm.connect("board:m33", elf=found.elf) as session:
+        with session.breakpoint("note"):
+            assert session.run(20).function == "note"
+        session.start()
+        session.run(20)
+        verdict = session.capture().history().fault().verdict
+    assert verdict is not None and verdict.kind == "origin" and verdict.place.startswith("<append+")
+    assert verdict.text.startswith("has a pointer first, made before append is called, to below its frame, where copy ")
+
+
+def test_what_only_the_startup_has_written_is_not_where_a_value_came_from(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(run("buoys", "Og", "m33"), capsys=capsys)
+    assert not any("Reset_Handler" in line for line in lines)
+    assert any(
+        line.endswith("stores a pointer, which leads to where nobody has written but the startup") for line in lines
+    )
 
 
 def test_where_no_step_is_wrong_the_branch_that_led_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

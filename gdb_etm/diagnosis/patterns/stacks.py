@@ -22,6 +22,8 @@ Frames = List[Tuple[ActivationSpan, int]]
 _FRAME = 112
 # Instructions in which a function makes its frame.
 _PROLOGUE = 40
+# Where who made a pointer is open.
+_NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN)
 # So many activations of one function above another are a recursion.
 _DEEP = 6
 
@@ -51,6 +53,8 @@ class Stacks:
                 return found
         if root is not None and root.is_stack and not any(one.name in POINTERS for one in node.maker.address):
             return self._stale(node, root)
+        if root is not None and root.kind in _NOT_KNOWN and node.maker.kind is MakerKind.STORED:
+            return self._older(node, root)
         return None
 
     def invaded(self, number: int, address: int) -> Optional[Suspicion]:
@@ -217,3 +221,24 @@ class Stacks:
             format(number, ","),
         )
         return Suspicion(SuspicionKind.STALE_FRAME, made, text, node.maker.tier, number)
+
+    def _older(self, node: Node, root: PointerRoot) -> Optional[Suspicion]:
+        # A store into frames through a pointer that is older than they are, to below where they begin: who made it is
+        # not known, so that it accuses nobody.
+        number, accessed = node.maker.number, accessed_at(node.maker)
+        user, bottom = self._scene.activation(number), self._scene.register(number, "sp")
+        if user is None or user.frame.is_handling or accessed is None or bottom is None or accessed.address < bottom:
+            return None
+        for one, _ in self.active(number):
+            top = self._scene.register(one.first, "sp") if one.is_whole and root.number <= one.first else None
+            if top is None or one.function is None or accessed.address >= top:
+                continue
+            if root.address >= top or self._object(root.address) != self._object(accessed.address):
+                return None
+            first = root.trail[-1] if root.trail else number
+            text = "has a pointer first, made before %s is called, to below its frame, where %s writes at #%s"
+            text += ": that of a local variable may be gone"
+            by = user.function.name if user.function is not None else "code"
+            text %= one.function.name, by, format(number, ",")
+            return Suspicion(SuspicionKind.ORIGIN, first, text, max(node.maker.tier, root.tier), number)
+        return None

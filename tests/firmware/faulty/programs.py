@@ -213,6 +213,13 @@ PROGRAMS: Dict[str, Faulty] = {
     ),
     "parking": Faulty("null-call", "A count that differs from what is shown clears the handler that shows it."),
     "relay": Faulty("bad-exc-return", "A thread's first frame has an EXC_RETURN to a handler."),
+    "diary": Faulty("stale-frame-store", "A file is in a frame that is left, and its buffer is written to later."),
+    "buoys": Faulty(
+        "use-after-free-pool",
+        "A buoy goes back to its pool while it is shown, with a link over its vtable.",
+        language="cpp",
+        hosted=True,
+    ),
 }
 
 # Those that are built for a Cortex-M0+, too: their culprit is not far back.
