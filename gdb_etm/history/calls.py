@@ -275,7 +275,7 @@ class ReadCalls:
         :param at: The entry's index.
         """
         row = self._rows[at]
-        if row.entered is not Entered.EXCEPTION_RETURN or row.event is not None:
+        if row.entered not in (Entered.EXCEPTION_RETURN, Entered.JUMP) or row.event is not None:
             return None
         before, thread = self.threads.before(at), self.threads.of(at)
         if before is None or thread is None or thread == before:

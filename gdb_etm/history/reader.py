@@ -137,15 +137,14 @@ class RangeReader:
             target = self._function_at(event.return_address)
             move = self._branch(self._before, target, event.return_address) if target is not None else None
             if move is not None:
-                self._move(move.frame)
+                self._frame = move.frame
         # Of a tail-chained exception the trace need not say where it returns to: there, where the one before would.
         chained = self._entered is Entered.EXCEPTION_RETURN and self._expected is not None
-        returns_to = self._expected if chained else event.return_address
-        taken = Frame(self._frame.level + 1, None, self._frame, returns_to)
+        taken = Frame(self._frame.level + 1, None, self._frame, self._expected if chained else event.return_address)
         taken.event, taken.is_handling = event, True
         taken.is_request = event.vector in _REQUESTS or chained and self._asked
         taken.called_at = self._next - 1 or None
-        self._move(taken)
+        self._frame = taken
         self._row(taken.level, None, 0, Entered.EXCEPTION, event)
         self._before = None
         self._entered = Entered.EXCEPTION
@@ -157,7 +156,7 @@ class RangeReader:
         exception = exception_of(self._frame)
         self._expected = exception.return_address if exception is not None else None
         self._asked = exception is not None and exception.is_request
-        self._move(interrupted(self._frame))
+        self._frame = interrupted(self._frame)
         self._before = None
         self._entered = Entered.EXCEPTION_RETURN
 
@@ -317,6 +316,8 @@ class RangeReader:
                 caller.set_jumps += (start,)
             return _Move(caller, Entered.RETURN)
         if starts and other and function is not None and not function.is_label:
+            if leaves is Exit.INDIRECT and self._switches.starts(WaitingStack(before.end, frame, self._stack)):
+                return _Move(self._begun(function, start), Entered.JUMP)
             self.calls += 1
             called = self._called(function, None)
             called.is_tail_call = True
@@ -340,19 +341,21 @@ class RangeReader:
         frame = self._frame
         if frame.is_exception:
             return Frame(frame.level, function, frame, None)
-        if frame.function is None:
-            frame.function = function  # interrupted where the history did not see it
+        frame.function = frame.function or function  # interrupted where the history did not see it
         if frame.function == function and exception_of(frame) is not None:
             return frame  # to a handler that was interrupted: handlers share one stack
         left = WaitingStack(self._expected, frame, self._stack, self._asked)
         chosen = self._switches.resume(left, start, function)
         if chosen is None:
-            begun = Frame(0, function, None, None)
-            begun.is_first = function is not None and function.start == start
-            self._add_stack(begun)
-            return begun
+            return self._begun(function, start)
         self._stack = chosen.segment
         return chosen.frame
+
+    def _begun(self, function: Optional[Function], start: int) -> Frame:
+        begun = Frame(0, function, None, None)
+        begun.is_first = function is not None and function.start == start
+        self._add_stack(begun)
+        return begun
 
     def _start(self, frame: Frame) -> None:
         if self.stretches:
@@ -366,11 +369,8 @@ class RangeReader:
         return self._stack
 
     def _begin(self, move: _Move, address: int) -> None:
-        self._move(move.frame)
+        self._frame = move.frame
         self._row(move.frame.level, move.frame.function, address, move.entered, None)
-
-    def _move(self, frame: Frame) -> None:
-        self._frame = frame
 
     def _row(
         self,

@@ -1,4 +1,4 @@
-"""Thread switches: the stack that an exception return goes to.
+"""Thread switches: the stack that an exception return goes to, or a jump that starts a thread.
 
 A trace says where an exception returned to, not with which stack.  A task goes on where it was interrupted,
 so stacks that wait are found by their addresses; ``identities.py`` knows what tells several at one address apart.
@@ -54,6 +54,20 @@ class StackSwitches:
     def execute(self, executed: Range) -> None:
         """Look at what runs."""
         self.written = self.written or self.writes_stack(executed)
+
+    def starts(self, left: WaitingStack) -> bool:
+        """Tell whether a jump out of a function starts a thread: it has set the process stack pointer (MSR PSP).
+
+        :param left: The stack in use; its address is that behind the jump.
+        """
+        function = left.frame.function
+        if not self.written or left.frame.is_handling or function is None:
+            return False
+        if not self.writes_stack(Range(function.start, function.end, 1, Isa.T32, False)):
+            return False
+        self.written = False
+        self._identities.switch(left, None, ())
+        return True
 
     def gap(self, running: WaitingStack) -> Before:
         """Give the stacks before a gap."""

@@ -16,7 +16,7 @@ from tests.board import witness
 from tests.firmware.programs import board_of, elf
 from tests.history.dwarf import DwarfPlaces
 from tests.history.executed import Item, Returned, StackRecorder, Taken, history_of
-from tests.history.paths import BL, BX_LR, GAP, Path
+from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, Path
 from tests.recovery.inputs import Inputs
 
 # One task calls "wait" from two places, another from one; both are left in it.
@@ -49,6 +49,26 @@ def test_levels_begin_anew_in_each_thread() -> None:
     assert outline(p) == [(0, "main"), (1, "task"), (2, "wait"), "1 to 2", (0, "other"), (1, "inner")]
     # A handler stands on the stack of the thread that it interrupts.
     assert (3, "<PendSV>") in p.outline()
+
+
+def begun(leaves: bytes) -> Path:
+    # A kernel's function sets PSP, and goes on in a task.
+    p = Path({**FUNCTIONS, "begin": (0x600, 0x60A)}).run(0x100, 0, BL)
+    return p.run(0x600, 1, MSR_PSP, False).run(0x606, 1, leaves).run(0x200, 0, BL).run(0x400, 1)
+
+
+def test_a_jump_out_of_what_has_set_the_stack_pointer_starts_a_thread() -> None:
+    p = begun(BX_R3)
+    assert outline(p) == [(0, "main"), (1, "begin"), "1 to 2", (0, "task"), (1, "wait")]
+    # It is left for another one, and goes on.
+    p.switch(0x402, 0x300).switch(0x302, 0x402).run(0x404, 0, BX_LR).run(0x204, 1)
+    assert outline(p)[-5:] == ["2 to 3", (0, "other"), "3 to 2", (1, "wait"), (0, "task")]
+
+
+def test_a_call_or_a_jump_from_elsewhere_starts_no_thread() -> None:
+    assert outline(begun(BLX_R3)) == [(0, "main"), (1, "begin"), (2, "task"), (3, "wait")]
+    p = path().run(0x100, 1, MSR_PSP, False).run(0x106, 0, BL).run(0x300, 1, BX_R3).run(0x200, 1)
+    assert outline(p) == [(0, "main"), (1, "other"), (2, "task")]
 
 
 def test_a_thread_that_waits_goes_on_in_its_own_frame() -> None:
