@@ -1,4 +1,4 @@
-"""Thread switches: the stack that an exception return goes to, or a jump that starts a thread.
+"""Thread switches: the stack that a return or jump goes to.
 
 A trace says where an exception returned to, not with which stack.  A task goes on where it was interrupted,
 so stacks that wait are found by their addresses; ``identities.py`` knows what tells several at one address apart.
@@ -56,7 +56,9 @@ class StackSwitches:
         self.written = self.written or self.writes_stack(executed)
 
     def starts(self, left: WaitingStack) -> bool:
-        """Tell whether a jump out of a function starts a thread: it has set the process stack pointer (MSR PSP).
+        """Tell whether a jump out of a function starts a thread.
+
+        Such a function has set the process stack pointer (MSR PSP).
 
         :param left: The stack in use; its address is that behind the jump.
         """
