@@ -1,4 +1,4 @@
-"""Events of a recording: those between its entries, and those that are foreseen within a run.
+"""Events of a recording: between its entries, and within runs.
 
 The same bytes, decoded again with what was learned the first time, have more of them within runs.
 """

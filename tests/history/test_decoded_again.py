@@ -1,4 +1,4 @@
-"""Property and the board's truth: a capture that is decoded again tells what it told the first time.
+"""Property and the board's truth: decoded again, a capture tells the same.
 
 The second time whatever was learned is used: what were single events are parts of runs.
 """
