@@ -15,10 +15,11 @@ Wanted = Callable[[Event], bool]
 
 
 def events_of(recorder: Recorder, sums: EntrySums, wanted: Wanted, are_foreseen: bool) -> Iterator[Tuple[int, Event]]:
-    """Go through the events that fit, each with the number of instructions before it.
+    """Go through the events that fit.
 
     :param sums: Of the recording's entries.
     :param are_foreseen: Whether runs may have any that fit.
+    :returns: Each with the number of instructions before it.
     """
     events, places = recorder.events, recorder.event_entries
     within = _within_runs(recorder.table.runs, wanted) if are_foreseen else {}

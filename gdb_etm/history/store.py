@@ -349,7 +349,10 @@ class ExecutionHistory:
         return [(before, event) for before, event in found if isinstance(event, Exception_)]
 
     def events_after(self, number: int) -> List[Event]:
-        """List the events directly after an instruction; after number 0: before the first."""
+        """List the events directly after an instruction.
+
+        :param number: 0 for those before the first.
+        """
         items = self.spans(max(number, 1), max(number, 1))
         found: List[Event] = []
         for item in items:
