@@ -83,6 +83,7 @@ def test_addresses_or_values_alone(program: str, control: int, known: Callable[[
     assert told(result.capture) == [(what, tuple(map(known, transfers))) for what, transfers in real]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", ["sort", "interrupts", "transfers"])
 def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
     result, real = run(program, tmp_path, BOTH, 2048, sync=0x100)

@@ -31,6 +31,7 @@ def messages(output: str) -> Sequence[str]:
     return [line for line in output.splitlines() if re.match(r"(Error|Warn) ?:", line)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FINDS)
 def test_it_finds_everything_by_itself_and_runs_the_core(name: str, tmp_path: Path) -> None:
     """Its check of what was loaded is a program on the core."""
@@ -132,6 +133,7 @@ def test_it_runs_a_cortex_a9(tmp_path: Path) -> None:
     assert "halted due to watchpoint" in output or "ARM state due to watchpoint" in output
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("phase", [0, 2, 3])
 def test_wait_is_tried_again_and_an_error_is_cleared(phase: int, tmp_path: Path) -> None:
     """Whichever access it is that is slow.
@@ -184,6 +186,7 @@ def test_the_pins_are_also_at_a_port(tmp_path: Path) -> None:
         assert "Cortex-M4 r0p1 processor detected" in run_openocd(config)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "arguments, message",
     [

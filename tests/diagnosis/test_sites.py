@@ -57,6 +57,7 @@ def diagnosed(halt: Halt) -> Tuple[Scene, Optional[Diagnosis]]:
     return scene, diagnose(scene, halt.registers)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "way, board",
     [

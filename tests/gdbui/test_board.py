@@ -186,6 +186,7 @@ def test_lazy_draining_waits_for_a_look() -> None:
     assert [step[2] for step in steps][-2:] == ["<dispatch>", "<dispatch+2>"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "fault, message",
     [("no-etm", "no trace unit found"), ("no-sink", "no trace buffer"), ("busy", "in use")],

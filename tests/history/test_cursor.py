@@ -30,6 +30,7 @@ def program(name: str, version: int = 13) -> Tuple[Cursor, Truth]:
     return cursor_of(history_of(path, items, symbol(path, "finished")), places), truth_of(path, items, version)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_instruction_has_its_activation(name: str) -> None:
     cursor, truth = program(name)

@@ -235,6 +235,7 @@ def test_a_handler_in_which_a_history_begins_is_no_thread() -> None:
     assert [one.function and one.function.name, other.function and other.function.name] == ["main", "task"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_thread_has_its_outermost_function_at_level_0(program: str) -> None:
     items, calls = run(program)

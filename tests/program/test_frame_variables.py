@@ -103,6 +103,7 @@ def addresses_of(path: str, most: int) -> List[int]:
 PROGRAMS = ["station-O0", "station-Og", "plant-O2", "gateway-O2", "gateway-Og", "json-O0", "files-Os", "script-O2"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_scopes_and_places_are_gdbs(program: str, tmp_path: Path) -> None:
     path = field.elf(program)

@@ -58,6 +58,7 @@ def test_nothing_is_wrong_in_older_pieces(program: str, folder: Path) -> None:
     assert found.instants.known[Tier.ASSUMED] > newest.instants.known[Tier.ASSUMED]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program, least", [("kernel-O2", 99), ("kernel-O0", 70)])
 def test_threads_are_followed_into_older_pieces(program: str, least: int, folder: Path) -> None:
     found = score_of(run_of(program, folder), ALL, PIECE)
@@ -156,6 +157,7 @@ def test_what_may_have_been_accessed_is_told_apart() -> None:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("is_alone", [False, True], ids=["pieces", "neighbourhoods"])
 def test_what_is_not_kept_takes_no_memory(is_alone: bool, folder: Path) -> None:
     recovery = recovery_of(run_of("text-O2", folder), ALL, 2 * ALL if is_alone else 1000)

@@ -37,6 +37,7 @@ def _failed(found: List[StepFinding]) -> List[StepFinding]:
     return [one for one in found if one.outcome is StepOutcome.FAILED]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", _BOARDS)
 def test_passes(name: str) -> None:
     with board_at_hand(name.split()[0], **_BOARDS[name]) as hand:
@@ -80,6 +81,7 @@ def test_leaves_no_mark(name: str) -> None:
         assert {key: after[key] for key in before if before[key] != after[key]} == {}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("pc, cpsr", [(0x20001000, 0x600001D3), (0x20001003, 0x2000013F), (0x20001003, 0x800000F2)])
 def test_leaves_no_mark_on_a_cortex_a(pc: int, cpsr: int) -> None:
     """Whatever mode and instruction set it is in, halted or not."""

@@ -16,6 +16,7 @@ from tests.qemu import CORTEX_A9, executed
 ALIKE = [name for name in PROGRAMS if name not in ("modes", "worlds")]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ALIKE)
 def test_the_board_runs_what_qemu_runs(name: str, tmp_path: Path) -> None:
     path, truth = elf(name), tmp_path / "truth"
@@ -28,6 +29,7 @@ def test_the_board_runs_what_qemu_runs(name: str, tmp_path: Path) -> None:
     assert executed(path, end, machine=CORTEX_A9) == [int(line, 16) for line in lines[1:]] + [end]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_built_file_is_what_the_source_says(name: str, tmp_path: Path) -> None:
     if compiler() is None:

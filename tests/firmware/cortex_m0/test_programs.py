@@ -29,6 +29,7 @@ def test_it_ends_well(program: str) -> None:
     assert 0 <= machine.core.engine.pc - symbol(elf(program), "finished") < 8
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_built_file_is_what_the_source_says(program: str, tmp_path: Path) -> None:
     if compiler() is None:
