@@ -169,9 +169,12 @@ class Anchored(NamedTuple):
         None unless the core was halted directly after it.
 
         Behind a filter, or where the trace ends before the halt, the core's state says nothing of what was traced.
+        Nor does anything follow from that of a core that runs 64-bit code.
         """
         anchor = self.end
         if anchor is None or anchor.pc is None or not len(history):
+            return None
+        if history.instruction(len(history)).isa is Isa.A64:
             return None
         taken: Optional[Exception_] = None
         for index in range(len(history.events) - 1, -1, -1):

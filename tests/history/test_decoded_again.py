@@ -18,6 +18,7 @@ from gdb_etm.history.untraced import untraced_exceptions
 from gdb_etm.protocols.elements import Exception_, Range, breaks, is_reset
 from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.recovery.ssa.segments import cut_segments
+from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.firmware.faulty.build import missing
 from tests.firmware.faulty.run import Outcome, outcome
@@ -81,6 +82,21 @@ def test_a_real_capture(name: str) -> None:
                 taken.append((before, element))
         assert list(history.interruptions()) == broken
         assert history.exceptions(lambda event: not is_reset(event)) == taken
+
+
+@pytest.mark.parametrize("piece", [2, 9])
+def test_a_piece_of_64_bit_trace_ends_without_a_state(piece: int, tmp_path: Path) -> None:
+    """It ends in mid run: where the core went on, its registers do not say."""
+    size = 65536
+    for one in Path(capture_folder("bugfix-exact-match")).iterdir():
+        data = one.read_bytes()
+        (tmp_path / one.name).write_bytes(data[piece * size :][:size] if one.name == "cstrace.bin" else data)
+    (capture,) = read_snapshot(tmp_path)
+    anchored = anchored_of(capture)
+    assert anchored.end is not None and anchored.end.pc is not None
+    for history in build(capture).values():
+        assert len(history) > 100_000 and anchored.after(history) is None
+    assert not measure(FarmProgram([], ""), Subject(str(tmp_path), "", ""))[1].reason
 
 
 @pytest.mark.parametrize("program, level, board", PROGRAMS)
