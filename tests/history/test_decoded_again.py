@@ -86,7 +86,7 @@ def test_a_real_capture(name: str) -> None:
 
 @pytest.mark.parametrize("piece", [2, 9])
 def test_a_piece_of_64_bit_trace_ends_without_a_state(piece: int, tmp_path: Path) -> None:
-    """It ends in mid run, so no registers say where it went on."""
+    """It ends in mid run: no registers say what ran next."""
     size = 65536
     for one in Path(capture_folder("bugfix-exact-match")).iterdir():
         data = one.read_bytes()
