@@ -390,7 +390,5 @@ def not_plain(data: bytes, isa: Isa) -> bytes:
     """Mark each A32 or A64 word: 0 when plain, else 1.
 
     Plain is what :func:`skip_plain` steps over.
-
-    Plain is what :func:`skip_plain` steps over.
     """
     return data[3::4].translate(_NOT_PLAIN_A64 if isa is _A64_STATE else _NOT_PLAIN_A32)
