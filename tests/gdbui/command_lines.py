@@ -17,6 +17,8 @@ from tests.gdbui.attacks import WRONG
 # Those that leave GDB's program or target alone.
 _LEFT_OUT = ("connect", "disconnect", "load", "save", "replay")
 _LINES = 40
+# The snapshot of a fault; it goes when this process ends.
+_KEPT = tempfile.TemporaryDirectory(prefix="fault")
 _WORDS = (
     *("-1", "0", "1", "18364", "18365", "99999999999999999999", "1e9", "0x", "4294967296", "0b1", "nan", "1-5", "5-1"),
     *("*0x300", "*0", "*", "*(", "*nosuch", "main", "crc16", "nosuch", "rx.c:121", "rx.c:9999", "rx.c:", "a,b", ", x"),
@@ -62,7 +64,7 @@ def lines(choose: random.Random, count: int) -> List[str]:
 
 @lru_cache(maxsize=None)
 def _snapshot() -> Path:
-    folder = Path(tempfile.mkdtemp()) / "fault"
+    folder = Path(_KEPT.name) / "fault"
     with gdb_etm.connect("board:m33", elf=DEMO) as session:
         session.start()
         session.run(PATIENCE)

@@ -29,12 +29,14 @@ FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 _NUMBERS = [getattr(arm_const, "UC_ARM_REG_" + name.upper()) for name in NAMES]
 _HEAD = ".syntax unified\n.thumb\n.text\n.global start\nstart:\n"
 _LONG = 20000
+# What was built; it goes when this process ends.
+_BUILT = tempfile.TemporaryDirectory(prefix="recovery")
 
 
 @lru_cache(maxsize=None)
 def built(source: str, cpu: str = "cortex-m33") -> str:
     """Assemble and link a program at :data:`CODE`; give the ELF file's path."""
-    folder = Path(tempfile.mkdtemp(prefix="recovery"))
+    folder = Path(tempfile.mkdtemp(dir=_BUILT.name))
     text, unit, elf = folder / "small.s", folder / "small.o", folder / "small.elf"
     text.write_text(_HEAD + source + "\nend:\n    bkpt 0\n")
     subprocess.run(["arm-none-eabi-as", "--no-warn", "-mcpu=" + cpu, "-mthumb", "-o", unit, text], check=True)
