@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from functools import cached_property
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.store import Span
@@ -26,6 +27,13 @@ class Touch(NamedTuple):
     size: int
 
 
+class _Ran(NamedTuple):
+    # By number.
+    addresses: "array[int]"
+    # Numbers by address.
+    executions: Dict[int, "array[int]"]
+
+
 class TraceIndex:
     """Where instructions and accesses are in a history.
 
@@ -34,8 +42,6 @@ class TraceIndex:
 
     def __init__(self, recovery: Recovery) -> None:
         self._recovery = recovery
-        self._addresses = array("Q", [0])
-        self._executions: Dict[int, "array[int]"] = {}
         self._by_number: Dict[int, List[KnownAccess]] = {}
         self._hidden: Dict[int, List[Maker]] = {}
         self._by_word: Dict[int, List[Touch]] = {}
@@ -43,11 +49,12 @@ class TraceIndex:
         self._touching: Dict[Tuple[int, int], List[Touch]] = {}
         # From here on accesses are read; all older ones that are looked at are not.
         self._since = len(recovery.history) + 1
-        self._find_executions()
 
-    def _find_executions(self) -> None:
+    @cached_property
+    def _ran(self) -> _Ran:
         history = self._recovery.history
-        addresses, executions = self._addresses, self._executions
+        addresses = array("Q", [0])
+        executions: Dict[int, "array[int]"] = {}
         for item in history.spans(1, len(history)):
             if not isinstance(item, Span):
                 continue
@@ -58,14 +65,15 @@ class TraceIndex:
                 if found is None:
                     found = executions[address] = array("Q")
                 found.append(number)
+        return _Ran(addresses, executions)
 
     def address(self, number: int) -> int:
         """Give the address of an instruction."""
-        return self._addresses[number]
+        return self._ran.addresses[number]
 
     def executions(self, address: int, before: int) -> Sequence[int]:
         """List the executions of an instruction before another one, oldest first."""
-        found = self._executions.get(address)
+        found = self._ran.executions.get(address)
         return () if found is None else found[: bisect_left(found, before)]
 
     def accesses(self, number: int) -> Sequence[KnownAccess]:

@@ -119,6 +119,16 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
     return _reset(scene, *resets[-1]) if resets else _failure(scene, registers.get("pc", 0))
 
 
+def may_be_wrong(scene: Scene, pc: int) -> bool:
+    """Check, without a value of the past, whether a program may have gone wrong.
+
+    :param pc: Of the core at the halt.
+    """
+    if last_fault(scene) is not None or any(before for before, _ in scene.history.exceptions(is_reset)):
+        return True
+    return _outermost(scene, len(scene.history), _FAILURE.search) is not None or _is_failure(scene, pc)
+
+
 def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]:
     # An exception whose handler has executed nothing: its vector is bad.
     found = [event for event in scene.history.events_after(number) if isinstance(event, Exception_)]
@@ -344,7 +354,7 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     found = _outermost(scene, number, _FAILURE.search)
     called_at = found.frame.called_at if found is not None else None
     last = scene.template(number) if number else None
-    if called_at is None and last is not None and _FAILURE.search(scene.names.beginning(pc)):
+    if called_at is None and last is not None and _is_failure(scene, pc):
         indirect = last.target is not None and last.target >= 0
         bad = _target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
         # It went to a function.
@@ -368,6 +378,10 @@ def _outermost(scene: Scene, number: int, names: Callable[[str], object]) -> Opt
         if one.function is not None and (names(one.function.name) or found and _is_throw(one.function.name)):
             found = one
     return found
+
+
+def _is_failure(scene: Scene, pc: int) -> bool:
+    return bool(_FAILURE.search(scene.names.beginning(pc)))
 
 
 def _is_throw(name: str) -> bool:

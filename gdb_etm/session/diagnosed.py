@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
-from gdb_etm.diagnosis.changed import AtFault, at_fault
+from gdb_etm.diagnosis.changed import AtFault, at_fault, last_fault
 from gdb_etm.diagnosis.diagnose import Diagnosis, diagnose
 from gdb_etm.diagnosis.scene import Scene
+from gdb_etm.diagnosis.site import may_be_wrong
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.elements import Exception_, is_reset
 from gdb_etm.protocols.garbage import garbage_uncollected
@@ -54,17 +55,19 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
     end = decoded.anchored.end
     registers: Mapping[str, int] = end.registers if end is not None else {}
     # It makes nothing that refers to itself, and what is recovered is much to look through.
-    with garbage_uncollected(), known.solved(len(decoded.history) + 1, session.meter):
+    with garbage_uncollected(), known.unchanged():
         scene = scene_for(session, decoded, known)
-        changed = at_fault(scene, registers)
-        found = diagnose(scene, changed.registers)
-    event = found.site.event if found is not None else None
-    if end is None and (event is None or not is_reset(event)):
         # A reset is what it is, whatever the core's state.
-        raise CommandError("the core's state at the end of this history is not known")
+        if end is None and (last_fault(scene) is not None or not decoded.history.exceptions(is_reset)):
+            raise CommandError("the core's state at the end of this history is not known")
+        found = None
+        if may_be_wrong(scene, registers.get("pc", 0)):
+            known.solve(len(decoded.history) + 1, session.meter)
+            changed = at_fault(scene, registers)
+            found = diagnose(scene, changed.registers)
     if found is None:
         raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
-    return Diagnosed(decoded, known, scene, _status(decoded, changed, event), found)
+    return Diagnosed(decoded, known, scene, _status(decoded, changed, found.site.event), found)
 
 
 def _status(decoded: Decoded, changed: AtFault, event: Optional[Exception_]) -> FaultStatus:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set
+from typing import Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Set
 
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.recovery.neighbourhoods import REACHES, Neighbourhood
@@ -108,7 +108,7 @@ class Recovered:
 
     def _glance(self, number: int, meter: Meter) -> None:
         # Its neighbourhood, unless more is known already.
-        with self._background.held():
+        with self.unchanged():
             with self._task("working out the values around instruction {:,}".format(number), meter):
                 self.recovery.near(number)
 
@@ -118,9 +118,13 @@ class Recovered:
 
         :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
         """
-        with self._background.held():
+        with self.unchanged():
             self.solve(number, meter)
             yield self.recovery
+
+    def unchanged(self) -> ContextManager[None]:
+        """Let the background stand still."""
+        return self._background.held()
 
     def solve(self, number: int, meter: Meter) -> None:
         """Work out what leads to an instruction, unless that is done already.

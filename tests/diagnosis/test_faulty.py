@@ -16,11 +16,12 @@ from gdb_etm.capture import BufferEnd
 from gdb_etm.diagnosis.suspicion import SuspicionKind
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.session.diagnosed import diagnosed
+from gdb_etm.session.diagnosed import NothingWrong, diagnosed
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.snapshots import load
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
+from tests.access.processes import DEMO, PATIENCE
 from tests.firmware.build import symbol
 from tests.firmware.cortex_m0.build import elf as m0_elf
 from tests.firmware.faulty.build import BUILT, missing
@@ -113,6 +114,20 @@ def test_what_ran_long_ago_is_worked_out_only_where_a_step_asks_for_it(monkeypat
     got = diagnosed(session)
     assert got.diagnosis.verdict is not None and got.diagnosis.verdict.kind is SuspicionKind.UNSET
     assert len(got.decoded.history) - 8000 < got.known.recovery.since
+
+
+def test_where_nothing_is_wrong_no_value_is_worked_out(tmp_path: Path) -> None:
+    with gdb_etm.connect("board:m33", elf=DEMO) as live:
+        live.start()
+        live.run_to("report", PATIENCE)
+        live.command("save %s" % (tmp_path / "halted"))
+    session = DebugSession(OfflineDebugger([str(DEMO)]))
+    load(session, str(tmp_path / "halted"), [str(DEMO)], None)
+    with pytest.raises(NothingWrong):
+        diagnosed(session)
+    decoded = session.shown()
+    length = len(decoded.history)
+    assert decoded.recovered is not None and decoded.recovered.recovery.pending(length) >= length > 0
 
 
 @pytest.mark.parametrize(
