@@ -24,6 +24,8 @@ _CHUNK = 1 << 12
 # Where an anchor is found: so many places are tried.
 _MOST_PLACES = 256
 
+# All bits of a token.
+_INVERTED = (1 << 64) - 1
 # What is compared: tokens, alike where the executions do the same there.
 Token = Callable[[int], int]
 
@@ -101,7 +103,7 @@ class StrandBuilder:
 
     def __init__(self) -> None:
         self.gaps: List[int] = []
-        self._firsts, self._lasts, self._tokens = array("Q"), array("Q"), array("q")
+        self._firsts, self._lasts, self._tokens = array("Q"), array("Q"), array("Q")
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -188,7 +190,7 @@ def take_apart(
     :param token: Of an address.
     :param is_by_line: Whether the same token again is the same place still.
     :param bounds: Numbers of the first and the last instruction that count.
-    :param skipped: Numbers of instructions that did nothing; their tokens are inverted.
+    :param skipped: Numbers of instructions that did nothing; their tokens are inverted (addresses are even).
     """
     addresses = array("Q")
     for span in history.spans(1, len(history)):
@@ -214,7 +216,7 @@ def take_apart(
             continue
         for number in range(max(row.first, bounds[0]), last + 1):
             value = token(addresses[number - 1])
-            into.add(number, ~value if number in skipped else value, is_by_line)
+            into.add(number, value ^ _INVERTED if number in skipped else value, is_by_line)
     return built.execution(history.end_reason, bounds)
 
 

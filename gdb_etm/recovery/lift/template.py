@@ -193,10 +193,10 @@ class Templates:
         return self.at(address, other.isa)
 
     def at(self, address: int, isa: Isa) -> Optional[Template]:
-        """Give the template at an address; None where the program has nothing."""
+        """Give the template at an address; None where the program has nothing, and for A64."""
         key = address, isa
         if key not in self._like:
-            made = self._at(address, isa, self.it_state(address, isa))
+            made = None if isa is Isa.A64 else self._at(address, isa, self.it_state(address, isa))
             self._like[key] = None if made is None else made[0]
         return self._like[key]
 
