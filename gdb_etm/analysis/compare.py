@@ -312,7 +312,7 @@ def _divergence(
     if at == len(left.tokens) or to == len(right.tokens):
         # One ends: that is no branch.
         return None
-    if left.tokens[at] == ~right.tokens[to]:
+    if left.tokens[at] == right.tokens[to] ^ _INVERTED:
         after = [
             one.firsts[place + 1] if place + 1 < len(one.firsts) else None for one, place in ((left, at), (right, to))
         ]

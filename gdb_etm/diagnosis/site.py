@@ -120,7 +120,7 @@ def find_site(scene: Scene, registers: Mapping[str, int]) -> Optional[FaultSite]
 
 
 def may_be_wrong(scene: Scene, pc: int) -> bool:
-    """Check, without a value of the past, whether a program may have gone wrong.
+    """Check, without the past's values, whether anything may be wrong.
 
     :param pc: Of the core at the halt.
     """

@@ -193,7 +193,7 @@ class Templates:
         return self.at(address, other.isa)
 
     def at(self, address: int, isa: Isa) -> Optional[Template]:
-        """Give the template at an address; None where the program has nothing, and for A64."""
+        """Give the template at an address; None without code, and for A64."""
         key = address, isa
         if key not in self._like:
             made = None if isa is Isa.A64 else self._at(address, isa, self.it_state(address, isa))
