@@ -16,7 +16,7 @@ from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.recovered import named
 from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.text import align, plural
+from gdb_etm.views.text import align_names, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
 
 NUMBER = Argument("N", str, "before which instruction; none: at the position", choices=tuple(CORE))
@@ -41,7 +41,7 @@ def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     steps = at.answers.why(at.number, name)
     # A shell has no settings; what it prints can be cut elsewhere.
     shown = steps if session.places is None else _first(session, steps)
-    yield from align([["", *cells] for cells in (_step(at, step) for step in shown)])
+    yield from align_names([["", *cells] for cells in (_step(at, step) for step in shown)])
     if len(shown) < len(steps):
         yield '[%s; "set etm history-size" sets how many are listed]' % plural(len(steps) - len(shown), "more fact")
     yield from at.notes()
@@ -57,7 +57,6 @@ def asked_register(session: DebugSession, values: Values) -> Tuple[Moment, str]:
         raise CommandError("a register is missing: etm why r3")
     if second is None and _NUMBER.match(first) is not None:
         raise CommandError("a register is missing: etm why %s r3" % first)
-    name = register_name(first if second is None else second)
     if second is not None:
         found = _NUMBER.match(first)
         if found is None:
@@ -67,7 +66,9 @@ def asked_register(session: DebugSession, values: Values) -> Tuple[Moment, str]:
         if not 1 <= number <= last:
             raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
         values.add(AT, number)
-    return moment_of(session, values), name
+    # What is said of 64-bit cores comes before what registers there are.
+    at = moment_of(session, values)
+    return at, register_name(first if second is None else second)
 
 
 def _fault(session: DebugSession, values: Values) -> Iterator[str]:

@@ -200,3 +200,6 @@ def test_values_of_64_bit_code_are_refused_in_a_line() -> None:
     session.add(read_snapshot(capture_folder("bugfix-exact-match"))[0], "loaded", is_live=False)
     with pytest.raises(CommandError, match="for 32-bit cores only"):
         recovered(session, session.shown())
+    # Not that there is no register x0.
+    with pytest.raises(CommandError, match="for 32-bit cores only"):
+        run(session, "why 10 x0")
