@@ -287,6 +287,57 @@ def test_what_it_was_called_with_falls_with_the_thread() -> None:
     assert "it was another thread than that left at #5 that went on" in [one.text for one in recovery.findings]
 
 
+ON = """
+    movs r0, #7
+    bl function
+    nop
+    b end
+function:
+    nop
+    mov r0, r9
+    b on
+on:
+    nop
+    nop
+    bx lr
+two:
+"""
+GOES_ON = FUNCTION + 6
+
+
+class ToldOn:
+    """Call frame information of functions without a frame."""
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        return FrameRow(13, 0, {}) if self.function(address) else None
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        bounds = ((CODE, FUNCTION), (FUNCTION, GOES_ON), (GOES_ON, GOES_ON + 6))
+        return next((one for one in bounds if one[0] <= address < one[1]), None)
+
+
+def test_a_tail_call_has_other_arguments() -> None:
+    # A thread is left in a function that another one has gone on to; the call was of that other one.
+    source, two = ON + SOURCE[SOURCE.index("    movs r1, #2") :], GOES_ON + 6
+    to_other = [two + one - TWO if isinstance(one, int) else one for one in TO_OTHER]
+    items: List[Item] = [
+        *(FUNCTION + 2, FUNCTION + 4, GOES_ON, Taken(TICK, GOES_ON + 2), *to_other, two, two + 2),
+        *(Taken(TICK, two + 4), *to_other, GOES_ON + 2, GOES_ON + 4, CODE + 6),
+    ]
+    saved = {TOP - 40: 5, TOP - 36: 3, **frame(TOP - 32, GOES_ON + 2, CODE + 7)}
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        # Nobody knows what r0 was.
+        return None if address == TOP - 32 else saved.get(address, 0).to_bytes(4, "little")[:size]
+
+    history = history_of(built(source), items, CODE + 8)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    rules = Rules(stacks=((RAM, RAM + 0x800),), frames=ToldOn())
+    recovery = Recovery(history, CoreState(REGISTERS, read), rules=rules)
+    assert recovery.register(3, "lr").value == CODE + 7
+    assert [recovery.register(number, "r0").value for number in (2, 3)] == [None, None]
+
+
 @pytest.mark.parametrize("program", ["kernel-O0", "kernel-Os", "kernel-O2"])
 def test_a_kernel(program: str, tmp_path: Path) -> None:
     found = in_mid_run(program, tmp_path)

@@ -103,8 +103,9 @@ class Functions:
         # What a function was called with that has returned to where a function goes on.
         function, entries = self._calls.left
         passed = self._entry_values.passed(template, function) if entries else None
-        for variable, register, distance, _, _, since in entries:
-            origin = None if passed is None else passed.get(register)
+        for variable, register, distance, entered, _, since in entries:
+            # One that it went on to by a tail call has other arguments, and the same return address.
+            origin = passed.get(register) if passed is not None and entered == function else None
             if register == LR:
                 origin = Origin(NOTHING, template.address | int(template.isa is Isa.T32))
             if origin is None:
