@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, Tuple
+from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.threads import THREAD
@@ -10,9 +10,10 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.evaluation import arguments, moment
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk
+from gdb_etm.session.places import ReverseExecution
 from gdb_etm.session.reverse import shared, where
 from gdb_etm.session.session import DebugSession
-from gdb_etm.session.walk import Arguments
+from gdb_etm.session.walk import Arguments, Walk
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
 LEVEL = Argument("LEVEL", count, "its number in the backtrace; the selected frame when absent")
@@ -81,7 +82,7 @@ def _select(by: int) -> Callable[[DebugSession, Values], Iterable[str]]:
         walked, mover = walk(session), shared(session)
         times = values.get(LEVELS)
         if mover is not None:
-            mover.execute("%s %d" % ("up" if by > 0 else "down", 1 if times is None else times))
+            _select_there(walked, mover, "up" if by > 0 else "down", times)
             return ()
         level = walked.cursor.selected + by * (1 if times is None else times)
         last = len(walked.cursor.stack()) - 1
@@ -90,6 +91,16 @@ def _select(by: int) -> Callable[[DebugSession, Values], Iterable[str]]:
         return walked.select(max(0, min(last, level)))
 
     return run
+
+
+def _select_there(walked: Walk, mover: ReverseExecution, word: str, times: Optional[int]) -> None:
+    # Where GDB finds no other frame it says so, but only without a count.
+    try:
+        mover.execute(word if times is None else "%s %d" % (word, times))
+    except CommandError as error:
+        if word == "up" and len(walked.cursor.stack()) > mover.selected() + 1:
+            raise CommandError('%s: GDB does not know the stack there; "etm backtrace" goes on' % error)
+        raise
 
 
 FRAME_COMMANDS = (

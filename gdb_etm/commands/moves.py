@@ -181,8 +181,9 @@ def _absent(walked: Walk, text: str, addresses: AbstractSet[int]) -> str:
     number = path.last_at(inside, 1, path.length)
     if number is None:
         return "%s is not in this history" % text
-    words = "%s is not in this history, but %s is; {0:,} is its last instruction there: etm goto {0}"
-    return (words % (text, functions[0].name)).format(number)
+    what = "its beginning" if text == functions[0].name else text
+    words = "%s is in this history, but not %s; {0:,} is its last instruction there: etm goto {0}"
+    return (words % (functions[0].name, what)).format(number)
 
 
 def place_number(walked: Walk, text: str) -> Optional[int]:

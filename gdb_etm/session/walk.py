@@ -145,7 +145,8 @@ class Walk:
                 break
             result.append("%s%d\t%s" % (CURSOR if number == line else NO_CURSOR, number, text))
         if not result:
-            raise CommandError("%s has no line %d here" % (row.path, first))
+            no_file = self.places.text(file, 1) is None
+            raise CommandError("%s: %s" % (row.path, "No such file or directory." if no_file else "no line %d" % first))
         self.listed = file, first + len(result) - 1
         return result
 

@@ -115,7 +115,7 @@ def test_the_plug_in_says_how_far_back_it_looks(session: Session) -> None:
     around = r'\[provisional: worked out from 1,0\d\d instructions around here; "set etm recovery-limit" leaves out'
     assert value.startswith("$r0 = ") and re.search(around, value), value
     assert "run () at" in run and again == run
-    assert "is not in this history, but finished is; " in absent
+    assert "finished is in this history, but not " in absent
 
 
 def test_the_same_without_the_plug_in(session: Session) -> None:

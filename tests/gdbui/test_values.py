@@ -158,6 +158,12 @@ def test_the_demos_values() -> None:
     assert found["etm writes 0x2007ffa4"][1] == "#18,276  <IRQ0 (exception 16)>  0x000002a3 -> 0x000001b3"
 
 
+def test_where_gdb_does_not_know_the_stack_the_history_does() -> None:
+    *_, first, second = session(["continue", "set etm recovery off", "etm goto 18298", "etm up", "etm up"])
+    assert first == ["#1  <signal handler called>"]
+    assert second[0].endswith(': GDB does not know the stack there; "etm backtrace" goes on')
+
+
 def test_past_a_handler() -> None:
     # Of the status word that the exception pushed the flags are not all known; where SP was, is.
     commands = ["continue", "etm goto 18298", "etm backtrace 3", "etm x/xw $sp+28", "etm up 2", "etm info locals"]
