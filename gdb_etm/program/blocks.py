@@ -10,6 +10,9 @@ from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.futures import Future, decode_future
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import (
+    CERTAIN_A64,
+    NO_BRANCH,
+    TO_REGISTER,
     Insn,
     InstructionKind,
     Isa,
@@ -23,6 +26,7 @@ from gdb_etm.program.isa import (
     list_plain,
     not_plain,
     skip_plain,
+    target_a64,
 )
 from gdb_etm.program.untaken import always_taken
 
@@ -34,6 +38,7 @@ _DIRECT: Final = InstructionKind.DIRECT
 _INDIRECT: Final = InstructionKind.INDIRECT
 _WAIT: Final = InstructionKind.WAIT
 _FUTURE: Final = InstructionKind.FUTURE
+_A32: Final = Isa.A32
 _T32: Final = Isa.T32
 _A64: Final = Isa.A64
 # Makes a named tuple of a tuple, three times as fast as its class does.
@@ -66,6 +71,18 @@ class Block(NamedTuple):
     last: Optional[Insn]
     # Size in bytes of the instruction just past ``end`` that a branch future replaces by ``last``; 0 otherwise.
     replaced: int = 0
+
+
+# What atoms do at a block: where an N and an E lead, as packed addresses, and how many instructions ran.  A packed
+# address is shifted left by one, with bit 0 set for T32; a number below 0 stands for none: TO_REGISTER or one of these.
+Outline = Tuple[int, int, int]
+# The branch never goes that way.
+NEVER: Final = -2
+# There is no branch.
+NOWHERE: Final = -3
+# More than the block decides.
+UNCLEAR: Final = -4
+_NO_OUTLINE: Final = NOWHERE, NOWHERE, 0
 
 
 class Blocks:
@@ -133,6 +150,43 @@ class Blocks:
             if insn.kind is not _OTHER:
                 return self._walk(address, isa)
             index += 1
+
+    def outline(self, packed: int, wide: bool) -> Outline:
+        """Give what atoms do at the block that begins at a packed address.
+
+        :param wide: Whether it is A64 code.
+        """
+        address, words = packed >> 1, self._words
+        if wide and words.isa is _A64 and words.start <= address < words.end and not address & 3:
+            first = index = (address - words.start) >> 2
+            while True:
+                index = words.marks.find(1, index, first + _MAX_INSTRUCTIONS)
+                if index < 0:
+                    break
+                word: int = _WORD(words.data, index << 2)[0]
+                at = words.start + (index << 2)
+                target = target_a64(at, word)
+                if target != NO_BRANCH:
+                    form = CERTAIN_A64[word >> 24]
+                    certain = form == 1 or form and word & 0xE == 0xE
+                    taken = TO_REGISTER if target < 0 else target << 1
+                    return NEVER if certain else at + 4 << 1, taken, index - first + 1
+                if word & 0xFFFFFFDF == 0xD503205F:
+                    # WFE and WFI.
+                    break
+                index += 1
+        elif self.program.piece_at(address) is None:
+            return _NO_OUTLINE
+        isa = _A64 if wide else _T32 if packed & 1 else _A32
+        block = self.find(address, isa)
+        last = block.last
+        if last is None:
+            return NOWHERE, NOWHERE, block.instructions if block.stop is _NO_CODE else 0
+        if last.kind is _FUTURE:
+            return UNCLEAR, UNCLEAR, 0
+        skipped = NEVER if self.always_taken(block) else block.end << 1 | (isa is _T32)
+        taken = TO_REGISTER if last.kind is _INDIRECT else last.target << 1 | (last.isa is _T32)
+        return skipped, taken, block.instructions
 
     def _find_words(self, piece: Tuple[int, bytes], address: int, isa: Isa) -> Optional["_Words"]:
         # The code that holds an address, where ends of blocks can be searched for.

@@ -69,6 +69,10 @@ _A32_STATE: Final = Isa.A32
 _T32_STATE: Final = Isa.T32
 _A64_STATE: Final = Isa.A64
 
+# What :func:`target_a64` gives where it gives no target.
+TO_REGISTER: Final = -1
+NO_BRANCH: Final = -2
+
 _MASK32: Final = 0xFFFFFFFF
 _MASK64: Final = 0xFFFFFFFFFFFFFFFF
 
@@ -236,32 +240,50 @@ def _a32_data_processing(word: int) -> Insn:
     return _A32_INDIRECT
 
 
-def decode_a64(address: int, word: int) -> Insn:
-    """Classify an A64 instruction (A-profile ARM, C4.1.66).
+def target_a64(address: int, word: int) -> int:
+    """Give the target of an A64 branch (A-profile ARM, C4.1.66).
 
     :param address: Its address in bytes.
     :param word: The instruction word.
+    :returns: ``TO_REGISTER`` where a register has the target, ``NO_BRANCH`` for what is no branch.
     """
-    link = False
     if word & 0xFF000000 == 0x54000000 or word & 0x7E000000 == 0x34000000:
         offset = (word >> 5 & 0x7FFFF ^ 0x40000) - 0x40000
     elif word & 0x7C000000 == 0x14000000:
         offset = (word & 0x3FFFFFF ^ 0x2000000) - 0x2000000
-        link = word >> 31 == 1
     elif word & 0x7E000000 == 0x36000000:
         offset = (word >> 5 & 0x3FFF ^ 0x2000) - 0x2000
     elif word & 0xFE1FF000 == 0xD61F0000:
-        operation = word >> 21 & 0xF
-        if operation in (1, 9):
-            return _A64_INDIRECT_LINK  # BLR, BLRAA and BLRAB and their zero forms
-        return _A64_INDIRECT if operation in (0, 2, 4, 8) else _A64
+        # BR, BLR, RET and ERET; BR and BLR with pointer authentication.
+        return TO_REGISTER if word >> 21 & 0xF in (0, 1, 2, 4, 8, 9) else NO_BRANCH
     elif word & 0xFFFFF0FF == 0xD50330DF:
         offset = 1  # ISB
-    elif word in (0xD503205F, 0xD503207F):
-        return Insn(4, _WAIT, 0, _A64_STATE, False)
     else:
-        return _A64
-    return _new(Insn, (4, _DIRECT, (address + (offset << 2)) & _MASK64, _A64_STATE, link))
+        return NO_BRANCH
+    return (address + (offset << 2)) & _MASK64
+
+
+def decode_a64(address: int, word: int) -> Insn:
+    """Classify an A64 instruction.
+
+    :param address: Its address in bytes.
+    :param word: The instruction word.
+    """
+    target = target_a64(address, word)
+    if target >= 0:
+        link = word & 0xFC000000 == 0x94000000
+        return _new(Insn, (4, _DIRECT, target, _A64_STATE, link))
+    if target == TO_REGISTER:
+        # BLR, BLRAA and BLRAB and their zero forms.
+        return _A64_INDIRECT_LINK if word >> 21 & 0x7 == 1 else _A64_INDIRECT
+    if word in (0xD503205F, 0xD503207F):
+        return Insn(4, _WAIT, 0, _A64_STATE, False)
+    return _A64
+
+
+# By the top byte of an A64 branch: 1 for B, BL, BR and their like, which are always taken; 2 for B.cond and BC.cond,
+# which are with the conditions 14 and 15; 0 for others.
+CERTAIN_A64: Final = bytes([2 if top == 0x54 else top & 0x7C == 0x14 or top >> 1 == 0x6B for top in range(256)])
 
 
 def is_unconditional(word: int, isa: Isa) -> bool:
@@ -270,8 +292,8 @@ def is_unconditional(word: int, isa: Isa) -> bool:
     :param word: The branch, four bytes from where it begins: of a 16-bit one the upper half means nothing.
     """
     if isa is _A64_STATE:
-        # B, BL, BR and their like; B.cond and BC.cond with the conditions 14 and 15.
-        return word & 0x7C000000 == 0x14000000 or word >> 25 == 0x6B or word & 0xFF00000E == 0x5400000E
+        form = CERTAIN_A64[word >> 24]
+        return form == 1 or form == 2 and word & 0xE == 0xE
     if isa is _A32_STATE:
         return word >> 28 >= 0xE
     first, second = word & 0xFFFF, word >> 16

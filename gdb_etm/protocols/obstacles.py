@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gdb_etm.program.blocks import Block, BlockEnd
 from gdb_etm.program.isa import Isa, is_aligned
 from gdb_etm.protocols.elements import GapReason
+
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 
 class Obstacle(NamedTuple):
@@ -20,7 +23,7 @@ class Obstacle(NamedTuple):
 def no_code(address: int, isa: Isa) -> Obstacle:
     """Explain why there is no instruction at an address."""
     if is_aligned(address, isa):
-        return Obstacle(GapReason.NO_CODE, "", address)
+        return _new(Obstacle, (GapReason.NO_CODE, "", address))
     return Obstacle(GapReason.BAD_IMAGE, "no %s instruction begins at 0x%08x" % (isa.name, address), address)
 
 

@@ -174,10 +174,9 @@ class RunTable:
         """
         number = len(self.runs)
         self.runs.append(run)
-        if gaps is not None:
-            self.has_events = self.has_events or gaps
-            self.has_gaps = self.has_gaps or gaps
-        elif run.foreseen:
+        if gaps:
+            self.has_events = self.has_gaps = True
+        elif gaps is None and run.foreseen:
             self.has_events = True
             self.has_gaps = self.has_gaps or any(isinstance(one.event, Gap) for one in run.foreseen)
         return number

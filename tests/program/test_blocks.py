@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Optional, Tuple
 
 import pytest
 
-from gdb_etm.program.blocks import Block, BlockEnd, Blocks
+from gdb_etm.program.blocks import NEVER, NOWHERE, UNCLEAR, Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Insn, InstructionKind, Isa
+from gdb_etm.program.isa import TO_REGISTER, Insn, InstructionKind, Isa
 from tests.protocols.etmv4.streams import Code, program
 
 
@@ -99,6 +100,7 @@ def test_branch_futures() -> None:
     assert short(blocks(code).at(0x1000, Isa.T32)) == (0x1000, 0x100A, 4, "branch")
     traced = blocks(code, futures=True)
     assert short(traced.at(0x1000, Isa.T32)) == (0x1000, 0x1006, 2, "branch")
+    assert traced.outline(0x2001, False) == (UNCLEAR, UNCLEAR, 0)
     future = traced.future(0x1002)
     assert future == Future(end=0x1008, target=0x1000, indirect=False, link=False, size=4)
     # In its effect, the block ends before the instruction that it replaces; a branch on the way ends it earlier.
@@ -138,6 +140,33 @@ def test_the_same_address_in_two_instruction_sets() -> None:
     known = blocks(Code(0x1000, "fee7fee7 1eff2fe1"))
     assert known.at(0x1000, Isa.T32).end == 0x1002
     assert known.at(0x1000, Isa.A32).end == 0x1008
+
+
+# What ends A64 blocks, and what only looks like it: B.AL, BR, WFI, ISB, TBZ, CBZ, B, BL and NOP.
+A64_ENDS = (0x5400004E, 0xD61F0000, 0xD503207F, 0xD5033FDF, 0x36000040, 0x34FFFFE0, 0x17FFFFFF, 0x94000002, 0xD503201F)
+
+
+@pytest.mark.parametrize("isa", Isa)
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_outline_says_what_its_block_says(isa: Isa, waits: bool) -> None:
+    choose = random.Random(int(isa))
+    words = [choose.choice(A64_ENDS) if choose.random() < 0.3 else choose.getrandbits(32) for _ in range(3000)]
+    memory = program(Code(0x8000, b"".join(word.to_bytes(4, "little") for word in words).hex()))
+    for address in range(0x7FFC, 0x8000 + 4 * 3000 + 8, 2):
+        # Whether or not the memory there was looked at before.
+        one = Blocks(memory, waits)
+        block = one.at(address, isa)
+        one = one if choose.random() < 0.5 else Blocks(memory, waits)
+        skipped, taken, instructions = one.outline(address << 1 | (isa is Isa.T32), isa is Isa.A64)
+        last = block.last
+        if last is None:
+            ran = block.instructions if block.stop is BlockEnd.NO_CODE else 0
+            assert (skipped, taken, instructions) == (NOWHERE, NOWHERE, ran)
+        else:
+            assert instructions == block.instructions
+            assert skipped == (NEVER if one.always_taken(block) else block.end << 1 | (isa is Isa.T32))
+            to_register = last.kind is InstructionKind.INDIRECT
+            assert taken == (TO_REGISTER if to_register else last.target << 1 | (last.isa is Isa.T32))
 
 
 def test_code_without_branches() -> None:

@@ -42,6 +42,17 @@ def test_what_runs_between_two_timestamps_is_remembered() -> None:
     assert [time.value & 0x3FFF for time in times[1:]] == list(range(5, 1005))
 
 
+def test_new_trace_makes_long_transitions() -> None:
+    # 64 times BX LR, each to the next one: a branch packet is one byte with A[6:1].
+    memory = program(Code(0x1000, "7047" * 64))
+    decoder = Decoder(PLAIN, memory)
+    stream = START + bytes([at << 1 | 1 for at in range(1, 64)])
+    made, _ = decode(decoder, stream)
+    # Eight bytes each would be eight.
+    assert made <= 3
+    assert decode(decoder, stream)[0] == 0
+
+
 def test_offsets_of_timestamps() -> None:
     _, times = decode(Decoder(PLAIN, PROGRAM), START + turns(1, 50))
     assert [time.offset for time in times] == [len(START) - 10] + [

@@ -19,8 +19,14 @@ from gdb_etm.protocols.elements import Cycles
 from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
-# Bytes of the stream by which transitions are remembered.
-WINDOW: Final = 8
+# Bytes of the stream in a transition at most.
+WINDOW: Final = 32
+# Bytes after which a transition ends at the next address packet that leads to a state which is known.
+_ENOUGH: Final = 8
+# Bytes after which it ends at any address packet.
+_FAR: Final = 24
+# Bytes of the longest packet in a transition.
+_LONGEST: Final = 8
 _MAX_REMEMBERED: Final = 1 << 19
 
 # A name of its own is faster to reach than an enumeration's member.
@@ -100,11 +106,13 @@ class AddressState(NamedTuple):
 class DecoderState:
     """Everything that decides how the next bytes are read."""
 
-    __slots__ = ("point", "addresses", "transitions")
+    __slots__ = ("point", "addresses", "window", "transitions")
 
     def __init__(self, point: ProgramPoint, addresses: AddressState) -> None:
         self.point = point
         self.addresses = addresses
+        # By how many bytes of the stream its transitions are remembered: as many as the first one had.
+        self.window = 0
         self.transitions: Dict[bytes, Transition] = {}
 
 
@@ -305,20 +313,43 @@ class Automaton(ABC):
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
+        transition = self._find(state, data, at, min(end, at + (state.window or WINDOW)))
+        if transition is None and 0 < state.window < _LONGEST and at + state.window < end:
+            # The next packet may be longer than what came here first.
+            state.window = _LONGEST
+            state.transitions.clear()
+            transition = self._find(state, data, at, min(end, at + _LONGEST))
+        return transition
+
+    def _find(self, state: DecoderState, data: bytes, at: int, limit: int) -> Optional[Transition]:
+        # The same over the whole packets before ``limit``.
         builder, take, lengths = TransitionBuilder(state), self.take, self._lengths
         index = at
-        limit = min(end, at + WINDOW)
         while index < limit:
             size = lengths[data[index]](data, index, limit)
             if size <= 0 or not take(builder, data, index, size, index - at):
                 break
             index += size
+            if not state.window and self._is_enough(builder, index - at):
+                break
         if index == at:
             return None
-        return self._keep(state, data[at : at + WINDOW], index - at, builder, self.runs.add(builder.run(index - at)))
+        return self._keep(state, data, at, index - at, builder, self.runs.add(builder.run(index - at)))
 
-    def _keep(self, state: DecoderState, key: bytes, length: int, builder: TransitionBuilder, run: int) -> Transition:
+    def _is_enough(self, builder: TransitionBuilder, length: int) -> bool:
+        # Whether a transition ends here, so that paths that meet share the transitions that follow.
+        if length < _ENOUGH or not builder.address_given:
+            return False
+        addresses = _new(AddressState, (builder.reference, True, builder.stack))
+        return length >= _FAR or (builder.point, addresses) in self._states
+
+    def _keep(
+        self, state: DecoderState, data: bytes, at: int, length: int, builder: TransitionBuilder, run: int
+    ) -> Transition:
         # Makes a transition of a builder and the number of its run.
+        if not state.window:
+            state.window = length
+        key = data[at : at + state.window]
         stack, below = settle(builder.stack)
         addresses = _new(AddressState, (builder.reference, builder.address_given, stack))
         following = self.state(builder.point, addresses)

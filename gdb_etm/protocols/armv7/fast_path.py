@@ -199,7 +199,7 @@ class FollowedStream(PacketStream[K]):
         # The innermost loop: from transition to transition, up to a packet that is none.
         make, ran, followed = self._automaton.transition, numbers.append, self._automaton.followed
         while at < stop:
-            transition = state.transitions.get(data[at : at + WINDOW])
+            transition = state.transitions.get(data[at : at + state.window])
             if transition is None:
                 transition = make(state, data, at, end) if followed[data[at]] else None
                 if transition is None:

@@ -10,7 +10,6 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.program.transfers import Parts
 from gdb_etm.protocols.armv7.automaton import (
-    WINDOW,
     Automaton,
     DecoderState,
     LazyRun,
@@ -129,14 +128,13 @@ class Etmv3Automaton(Automaton):
         builder.point, builder.reference, builder.address_given = point, branch.reference, True
         return True
 
-    def transition(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
-        """Compute a transition; see :meth:`Automaton.transition`."""
+    def _find(self, state: DecoderState, data: bytes, at: int, limit: int) -> Optional[Transition]:
         lines = self._lines
         if lines is None:
-            return super().transition(state, data, at, end)
+            return super()._find(state, data, at, limit)
         builder = TransitionBuilder(state)
         point, plain, lengths = builder.point, self._plain, self._lengths
-        index, limit, count = at, min(end, at + WINDOW), 0
+        index, count, whole = at, 0, bool(state.window)
         while index < limit:
             header = data[index]
             atoms = plain[header]
@@ -147,6 +145,8 @@ class Etmv3Automaton(Automaton):
                     break
                 point = builder.point
                 index += size
+                if not whole and self._is_enough(builder, index - at):
+                    break
                 continue
             step = point.steps.get(header)
             if step is None:
@@ -165,7 +165,7 @@ class Etmv3Automaton(Automaton):
         # There are cycles in most.
         self.runs.has_events = self.runs.has_events or self._config.cycle_accurate
         run = self.runs.add(LazyRun(self, state, data[at:index], count), False)
-        return self._keep(state, data[at : at + WINDOW], index - at, builder, run)
+        return self._keep(state, data, at, index - at, builder, run)
 
     def successor(self, point: ProgramPoint, header: int) -> Successor:
         """Give the successor of a program point after a P-header."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Dict, Final, List, Optional, Tuple
 
-from gdb_etm.program.blocks import Block, BlockEnd, Blocks
+from gdb_etm.program.blocks import NOWHERE, UNCLEAR, Block, BlockEnd, Blocks, Outline
 from gdb_etm.program.futures import Future
-from gdb_etm.program.isa import InstructionKind, Isa
+from gdb_etm.program.isa import TO_REGISTER, InstructionKind, Isa
 from gdb_etm.protocols.elements import Gap, Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv4.packets import pack_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
-    IMPOSSIBLE,
     LOST,
     RESERVED,
     STACK_DEPTH,
@@ -33,13 +32,16 @@ from gdb_etm.protocols.recorder import Leg, RunTable
 
 # The other parts of a state: wide, quiet, address_given and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
+States = Dict[Tuple[ProgramPoint, Registers], DecoderState]
 # A name of its own is faster to reach than an enumeration's member.
-_NO_CODE: Final = BlockEnd.NO_CODE
 _FUTURE: Final = InstructionKind.FUTURE
 _INDIRECT: Final = InstructionKind.INDIRECT
 _A32: Final = Isa.A32
 _T32: Final = Isa.T32
 _A64: Final = Isa.A64
+
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 # Packets that are an address and nothing else.
 ADDRESS_KINDS: Final = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
@@ -56,12 +58,18 @@ class Automaton:
         self.blocks = blocks
         self.runs = RunTable()
         self.return_stack = return_stack
-        self._points: Tuple[Dict[int, ProgramPoint], ...] = tuple({} for _ in Isa)
+        # The program points, and what atoms do at blocks: whether it is A64 code, and by packed address.
+        self._points: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
+        self._outlines: Tuple[Dict[int, Outline], Dict[int, Outline]] = ({}, {})
+        for outlines in self._outlines:
+            # No atom follows one that leads to a register's address.
+            outlines[TO_REGISTER] = (UNCLEAR, UNCLEAR, 0)
         self._stops: Dict[ProgramPoint, Stop] = {}
         self._future_points: Dict[Tuple[int, Isa, Future], FuturePoint] = {}
         # The program points that address packets have named so far, by the context's SF bit and the address.
         self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
-        self._states: Dict[Mode, Dict[Tuple[ProgramPoint, Registers], DecoderState]] = {}
+        self._states: Dict[Mode, States] = {}
+        self.forget()
 
     def point(self, address: int, isa: Isa, future: Optional[Future] = None) -> ProgramPoint:
         """Give the program point at ``address``.
@@ -71,10 +79,13 @@ class Automaton:
         if future is not None:
             wanted = (address, isa, future)
             return self._future_points.setdefault(wanted, FuturePoint(*wanted))
-        points = self._points[isa]
-        point = points.get(address)
-        if point is None:
-            point = points[address] = ProgramPoint(address, isa)
+        wide = isa is _A64
+        packed = address << 1 | (isa is _T32)
+        return self._points[wide].get(packed) or self._new_point(packed, wide)
+
+    def _new_point(self, packed: int, wide: bool) -> ProgramPoint:
+        isa = _A64 if wide else _T32 if packed & 1 else _A32
+        point = self._points[wide][packed] = ProgramPoint(packed >> 1, isa)
         return point
 
     def point_of(self, address: Address, wide: bool) -> ProgramPoint:
@@ -108,71 +119,44 @@ class Automaton:
 
     def name(self, packed: int, wide: bool) -> ProgramPoint:
         """Give the program point of a packed address, and keep it."""
-        if wide:
-            # IS1 with SF set is reserved (Table 6-19).
-            point = RESERVED if packed & 1 else self.point(packed >> 1, _A64)
-        else:
-            # The address registers have 64 bits in any state; the upper ones may be from before.
-            point = self.point(packed >> 1 & 0xFFFFFFFF, _T32 if packed & 1 else _A32)
+        # The address registers have 64 bits in any state; the upper ones may be from before.
+        key = packed if wide else packed & 0x1FFFFFFFF
+        # IS1 with SF set is reserved (Table 6-19).
+        point = RESERVED if wide and packed & 1 else self._points[wide].get(key) or self._new_point(key, wide)
         self.named[wide][packed] = point
         return point
 
     def step(self, point: ProgramPoint, header: int) -> Optional[Step]:
         """Give the program point after an Atom packet.
 
-        None when blocks are not enough (:meth:`successor`).  Where the program cannot be followed it is ``LOST``.
+        None when blocks are not enough (:meth:`successor`); the return stack is not looked at.  Where the program
+        cannot be followed it is ``LOST``.
         """
+        if isinstance(point, (UnknownPoint, FuturePoint)):
+            return (0, LOST) if point is LOST else None
+        wide = point.isa is _A64
+        outlines = self._outlines[wide]
+        packed = point.address << 1 | (point.isa is _T32)
         count = 0
-        here = point
+        here: ProgramPoint = LOST
         for taken in ATOMS[header]:
-            if here is LOST:
-                break
-            ran = here.count or self._count(here)
-            if ran < 0:
-                if isinstance(here, (UnknownPoint, FuturePoint)) or self.block(here).last is not None:
+            outline = outlines.get(packed)
+            if outline is None:
+                outline = outlines[packed] = self.blocks.outline(packed, wide)
+            packed = outline[taken]
+            if packed < TO_REGISTER:
+                if packed == UNCLEAR:
                     return None
-            else:
-                following = (here.taken if taken else here.skipped) or self._after(here, taken)
-                if following is not IMPOSSIBLE:
-                    count += ran
-                    here = following
-                    continue
-            # What :meth:`stop` says, in short.
-            block = self.block(here)
-            count += block.instructions if block.stop is _NO_CODE else 0
-            here = LOST
+                # What :meth:`stop` says, in short.
+                count += outline[2] if packed == NOWHERE else 0
+                break
+            count += outline[2]
+        else:
+            here = AFTER_BRANCH
+            if packed >= 0:
+                here = self._points[wide].get(packed) or self._new_point(packed, wide)
         step = point.steps[header] = count, here
         return step
-
-    def _count(self, point: ProgramPoint) -> int:
-        # Computes :attr:`ProgramPoint.count`.
-        block = self.block(point)
-        last = block.last
-        future = isinstance(point, FuturePoint) or last is not None and last.kind is _FUTURE
-        known = last is not None and not future and not (last.link and self.return_stack)
-        point.count = block.instructions if known else -1
-        return point.count
-
-    def _after(self, point: ProgramPoint, taken: bool) -> ProgramPoint:
-        # Where the branch at the end of a program point's block leads; something of the block is known already.
-        block = point.block or self.block(point)
-        last = block.last
-        if not taken and self.blocks.always_taken(block):
-            point.skipped = IMPOSSIBLE
-            return IMPOSSIBLE
-        if not taken or last is None:
-            address, isa = block.end, block.isa
-        elif last.kind is _INDIRECT:
-            point.taken = AFTER_BRANCH
-            return AFTER_BRANCH
-        else:
-            address, isa = last.target, last.isa
-        following = self._points[isa].get(address) or self.point(address, isa)
-        if taken:
-            point.taken = following
-        else:
-            point.skipped = following
-        return following
 
     def successor(self, point: ProgramPoint, atoms: Tuple[bool, ...]) -> Optional[Successor]:
         """Give the successor of a program point after some atoms.
@@ -195,15 +179,15 @@ class Automaton:
         for index, taken in enumerate(atoms):
             if point is AFTER_BRANCH:
                 if not pushes:
-                    return Successor(Leg(tuple(ranges)), point, (), deepest, index, False)
+                    return _new(Successor, (Leg(tuple(ranges)), point, (), deepest, index, False))
                 entry = pushes.pop()
                 point = self.point(entry.address, entry.isa)
-            block = point.block or self.block(point)
+            block = self.block(point)
             last = block.last
             if last is None or not taken and self.blocks.always_taken(block):
                 return None
             if block.instructions:
-                ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
+                ranges.append(_new(Range, (block.start, block.end, block.instructions, block.isa, taken)))
             following = block.end + block.replaced
             if isinstance(point, FuturePoint) or last.kind is _FUTURE:
                 point = self._after_future(point, block, taken)
@@ -215,7 +199,7 @@ class Automaton:
                 pushes.append(Entry(following, block.isa))
                 del pushes[:-STACK_DEPTH]
                 deepest = max(deepest, len(pushes))
-        return Successor(Leg(tuple(ranges)), point, tuple(pushes), deepest, len(atoms), not deepest)
+        return _new(Successor, (Leg(tuple(ranges)), point, tuple(pushes), deepest, len(atoms), not deepest))
 
     def stop(self, point: ProgramPoint) -> Stop:
         """Say why a program point has no successor after an atom."""
@@ -225,7 +209,7 @@ class Automaton:
             leg = None
             if block.stop is BlockEnd.NO_CODE and block.instructions:
                 leg = Leg((Range(block.start, block.end, block.instructions, block.isa, True),))
-            stop = self._stops[point] = Stop(leg, Gap(0, *in_block(block)))
+            stop = self._stops[point] = _new(Stop, (leg, _new(Gap, (0, *in_block(block)))))
         return stop
 
     def block(self, point: ProgramPoint) -> Block:
@@ -256,4 +240,6 @@ class Automaton:
         for states in self._states.values():
             for state in states.values():
                 state.transitions = {}
-        self._states = {}
+        # The states after an address packet, by SF bit; nothing else is special about them.
+        self.arrived: Tuple[States, States] = ({}, {})
+        self._states = {(bool(wide), False, True, ()): states for wide, states in enumerate(self.arrived)}

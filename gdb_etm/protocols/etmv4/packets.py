@@ -175,11 +175,34 @@ def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int
     is1, size = _LONG[header]
     if at + size > limit:
         return 0, NEED_MORE
-    low = (data[at] & 0x7F) << 3 - is1 | int.from_bytes(data[at + 2 : at + size], "little") << 17
+    low = (data[at] & 0x7F) << 3 - is1 | data[at + 2] << 17 | data[at + 3] << 25
+    if size == 8:
+        low |= int.from_bytes(data[at + 4 : at + 8], "little") << 33
     low |= data[at + 1] << 9 if is1 else (data[at + 1] & 0x7F) << 10
     return (base >> 33 << 33 if size == 4 else 0) | low | is1, at + size
 
 
+def next_address(data: bytes, at: int, limit: int, registers: Tuple[int, int, int]) -> Tuple[int, int]:
+    """Read an address packet that is nothing else, as :func:`pack_address` packs it.
+
+    :param at: Index of the header.
+    :param limit: Index at which the bytes end.
+    :param registers: The address registers.
+    :returns: The address and the index after it, or NEED_MORE for that when it is cut or another packet.
+    """
+    header = data[at]
+    if header == 0x95 and at + 1 < limit and data[at + 1] < 0x80:
+        # The most frequent form of all that read_packed_address reads.
+        return registers[0] >> 10 << 10 | data[at + 1] << 3, at + 2
+    if 0x90 <= header <= 0x92:
+        return registers[header & 3], at + 1
+    if header in _ADDRESSES:
+        return read_packed_address(header, data, at + 1, limit, registers[0])
+    return 0, NEED_MORE
+
+
+# Headers of short and long addresses without a context.
+_ADDRESSES: Final = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 # Instruction set and payload size in bytes of the long forms, Address with Context included.
 _LONG: Final[Dict[int, Tuple[int, int]]] = {
     0x82: (0, 4),

@@ -34,19 +34,12 @@ class Entry(NamedTuple):
 class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "count", "taken", "skipped", "steps", "successors")
+    __slots__ = ("address", "isa", "block", "steps", "successors")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
-        # Instructions in the block: -1 where more than that counts, as the return stack or a branch future;
-        # 0 before it was computed.
-        self.count = 0
-        # Where the branch at the end of the block leads, once it was computed.
-        self.taken: Optional[ProgramPoint] = None
-        # The program point after that branch, once it was computed.
-        self.skipped: Optional[ProgramPoint] = None
         # What an Atom packet does here, by its header, when blocks are enough to know it.
         self.steps: Dict[int, Step] = {}
         # What atoms do here, by the atoms of a packet; None where they cannot be followed.
@@ -70,7 +63,6 @@ class UnknownPoint(ProgramPoint):
 
     def __init__(self) -> None:
         super().__init__(0, Isa.T32)
-        self.count = -1
 
 
 # An indirect branch was taken: an address follows, or the return stack has it.
@@ -84,8 +76,6 @@ LOST: Final = UnknownPoint()
 
 # An address packet named an instruction set that does not exist in the context's state.
 RESERVED: Final = UnknownPoint()
-# A branch that is always taken was traced as not taken; no state has it, a gap is recorded instead.
-IMPOSSIBLE: Final = UnknownPoint()
 
 
 # How many instructions an Atom packet executes, and where it leads.

@@ -9,7 +9,7 @@ from typing import Final, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
-from gdb_etm.protocols.etmv4.packets import ATOMS, read_packed_address
+from gdb_etm.protocols.etmv4.packets import ATOMS, next_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     LOST,
@@ -28,14 +28,15 @@ from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes of the stream in a transition at most.
-WINDOW: Final = 32
-# Bytes after which a transition ends at the next address packet.
+WINDOW: Final = 64
+# Bytes after which a transition ends at the next address packet that leads to a state which is known.
 _ENOUGH: Final = 8
+# Bytes after which it ends at the next address that has come before.
+_FAR: Final = 24
 # Every header from here on is an Atom packet's (6.4.13).
 FIRST_ATOM: Final = 0xC0
 # No header before this one is an Atom's or an address's (6.4.12).
 FIRST_ADDRESS: Final = 0x90
-_ADDRESSES: Final = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 # Bytes of the longest packet in a transition.
 _LONGEST: Final = 9
 _MAX_REMEMBERED: Final = 1 << 19
@@ -99,7 +100,9 @@ class TransitionFinder:
         points = automaton.named[wide]
         window = state.window
         limit = min(at + (window or WINDOW), end)
-        enough = limit if window else at + _ENOUGH
+        enough, far = (limit, limit) if window else (at + _ENOUGH, at + _FAR)
+        arrived = automaton.arrived[wide]
+        following: Optional[DecoderState] = None
         # Where an address packet ended last: nothing was executed since, when that is here.
         address_given = at if state.address_given else -1
         count = 0
@@ -107,7 +110,7 @@ class TransitionFinder:
         index = at
         while index < limit:
             header = data[index]
-            if header >= 0xC0:
+            if header >= FIRST_ATOM:
                 step = point.steps.get(header) or automaton.step(point, header)
                 if step is None:
                     break
@@ -116,26 +119,24 @@ class TransitionFinder:
                 index += 1
                 if point is LOST:
                     gaps = True
+                    # No atom says anything before the next address.
+                    while index < limit and data[index] >= FIRST_ATOM:
+                        index += 1
                 continue
-            if header == 0x95 and index + 1 < limit and data[index + 1] < 0x80:
-                # The most frequent form of all that read_packed_address reads.
-                address, after = registers[0] >> 10 << 10 | data[index + 1] << 3, index + 2
-            elif 0x90 <= header <= 0x92:
-                address, after = registers[header & 3], index + 1
-            elif header in _ADDRESSES:
-                address, after = read_packed_address(header, data, index + 1, limit, registers[0])
-                if after == NEED_MORE:
-                    break
-            else:
+            address, after = next_address(data, index, limit, registers)
+            if after == NEED_MORE:
                 break
-            there = points.get(address) or automaton.name(address, wide)
-            if point is not AFTER_BRANCH and address_given != index and _is_wrong(point, there):
+            new = address not in points
+            there = automaton.name(address, wide) if new else points[address]
+            if point is not AFTER_BRANCH and point is not LOST and address_given != index and _is_wrong(point, there):
                 break
             registers = address, registers[0], registers[1]
             point = there
             address_given = index = after
-            if index >= enough:
-                break
+            if index >= enough and not new:
+                following = arrived.get((point, registers))
+                if following is not None or index >= far:
+                    break
         length = index - at
         if not length:
             return None
@@ -143,8 +144,9 @@ class TransitionFinder:
         key = data[at : at + window]
         make = _GappedRun if gaps else _TransitionRun
         number = automaton.runs.add(make(self, state, key if len(key) == length else data[at:index], count), gaps)
-        quiet = state.quiet and registers is state.registers
-        following = automaton.enter(point, registers, (wide, quiet, address_given == index, ()))
+        if following is None:
+            quiet = state.quiet and registers is state.registers
+            following = automaton.enter(point, registers, (wide, quiet, address_given == index, ()))
         transition = state.transitions[key] = _new(Transition, (length, number, following, (), 0))
         return transition
 
@@ -163,7 +165,7 @@ class TransitionFinder:
         run = automaton.runs.add(Run(index - at, walk.positions, walk.legs, tuple(walk.gaps)))
         mode = state.wide, walk.quiet, walk.address_given, walk.pending
         following = automaton.enter(walk.point, walk.registers, mode)
-        transition = Transition(index - at, run, following, walk.pushes, walk.deepest)
+        transition = _new(Transition, (index - at, run, following, walk.pushes, walk.deepest))
         state.transitions[data[at : at + state.window]] = transition
         return transition
 
@@ -177,12 +179,7 @@ class TransitionFinder:
                     break
                 index += 1
                 continue
-            if 0x90 <= header <= 0x92:
-                address, after = walk.registers[header & 3], index + 1
-            elif header in _ADDRESSES:
-                address, after = read_packed_address(header, data, index + 1, limit, walk.registers[0])
-            else:
-                break
+            address, after = next_address(data, index, limit, walk.registers)
             if after == NEED_MORE or not walk.address(address, index - at):
                 break
             index = after
@@ -276,10 +273,10 @@ class _Walk:
             elif here is LOST:
                 left = ()
                 break
-            elif here.block is not None and here.block.last is None and position >= 0:
+            unknown = isinstance(here, UnknownPoint)
+            if not unknown and position >= 0 and self._automaton.block(here).last is None:
                 self._stop(here, position)
                 continue
-            unknown = isinstance(here, UnknownPoint)
             successor = None if unknown else self._automaton.successor(here, left[:1] if self.quiet else left)
             if successor is None and not unknown and position >= 0:
                 successor = self._automaton.successor(here, left[:1])
@@ -311,7 +308,7 @@ class _Walk:
         self.point, self.address_given = LOST, False
 
     def _gap(self, gap: Gap, position: int) -> None:
-        self.gaps.append(Foreseen(len(self.legs), position, gap))
+        self.gaps.append(_new(Foreseen, (len(self.legs), position, gap)))
 
     def _push(self, successor: Successor) -> None:
         kept = min(len(self.pushes), STACK_DEPTH - successor.deepest)
