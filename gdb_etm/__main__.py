@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from functools import partial
@@ -381,5 +382,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return 0
 
 
+def process() -> int:
+    """Run a command that is all of its process, and return the exit status."""
+    status = main()
+    # Python would search all that was decoded for garbage once more before it ends.
+    gc.freeze()
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

@@ -38,6 +38,14 @@ print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
+FROZEN = """
+import atexit, gc, sys
+from gdb_etm.__main__ import process
+atexit.register(lambda: print(gc.get_freeze_count(), file=sys.stderr))
+sys.exit(process())
+"""
+
+
 def imported(*words: str) -> Set[str]:
     """Name the modules that a command imports."""
     command = [sys.executable, "-c", PROGRAM, *words]
@@ -58,3 +66,10 @@ def test_elements_imports_what_decoding_needs_and_no_more(capture: str, protocol
     }
     assert len(own) < 75, sorted(own)
     assert not found.intersection(("shutil", "json", "urllib.parse"))
+
+
+def test_a_process_ends_without_a_search_for_garbage() -> None:
+    command = [sys.executable, "-c", FROZEN, "elements", capture_folder("lpc1769-m3")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, cwd=str(ROOT))
+    assert done.stdout
+    assert int(done.stderr) > 10_000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from enum import Enum
-from struct import Struct, unpack, unpack_from
+from struct import unpack, unpack_from
+from sys import byteorder
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
@@ -31,7 +33,6 @@ from gdb_etm.program.isa import (
 from gdb_etm.program.untaken import always_taken
 
 _MAX_INSTRUCTIONS: Final = 1 << 16
-_WORD: Final = Struct("<I").unpack_from
 # A name of its own is faster to reach than an enumeration's member.
 _OTHER: Final = InstructionKind.OTHER
 _DIRECT: Final = InstructionKind.DIRECT
@@ -143,7 +144,7 @@ class Blocks:
             if index < 0:
                 return self._walk(address, isa)
             at = words.start + (index << 2)
-            word: int = _WORD(words.data, index << 2)[0]
+            word = words.words[index]
             insn = decode_a64(at, word) if isa is _A64 else decode_a32(at, word)
             if insn.kind is _DIRECT or insn.kind is _INDIRECT:
                 return _new(Block, (address, at + 4, index - first + 1, isa, _BRANCH, insn, 0))
@@ -163,7 +164,7 @@ class Blocks:
                 index = words.marks.find(1, index, first + _MAX_INSTRUCTIONS)
                 if index < 0:
                     break
-                word: int = _WORD(words.data, index << 2)[0]
+                word = words.words[index]
                 at = words.start + (index << 2)
                 target = target_a64(at, word)
                 if target != NO_BRANCH:
@@ -280,7 +281,7 @@ class Blocks:
             return False
         words = self._words
         if words.isa is isa and words.start < end <= words.end:
-            return is_unconditional(_WORD(words.data, end - words.start - 4)[0], isa)
+            return is_unconditional(words.words[(end - words.start >> 2) - 1], isa)
         return always_taken(self.program.read, block.start, end - last.size, isa)
 
     def future(self, address: int) -> Future:
@@ -378,13 +379,18 @@ class Blocks:
 class _Words:
     # A piece of A32 or A64 code.
 
-    __slots__ = ("start", "end", "isa", "data", "marks")
+    __slots__ = ("start", "end", "isa", "words", "marks")
 
     def __init__(self, start: int, end: int, isa: Isa, data: bytes, marks: bytes) -> None:
         self.start = start
         self.end = end
         self.isa = isa
-        self.data = data
+        # Without a copy, where the host is little-endian as the code is.
+        self.words = memoryview(data)[: len(data) & ~3].cast("I")
+        if byteorder == "big":
+            swapped = array("I", self.words)
+            swapped.byteswap()
+            self.words = memoryview(swapped)
         # For each word, whether it may end a block.
         self.marks = marks
 

@@ -16,7 +16,7 @@ from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.fields import ISA, IsaState, Reference
 from gdb_etm.protocols.elements import Cycles
-from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run, RunTable
+from gdb_etm.protocols.recorder import Content, Foreseen, LazyRun, Leg, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream in a transition at most.
@@ -188,7 +188,7 @@ class TransitionBuilder:
         return Run(length, self.positions, self.legs, tuple(self.events))
 
 
-class LazyRun(Run):
+class TransitionRun(LazyRun):
     """The run of a transition, whose content is found on demand.
 
     :param automaton: Has the transition.
@@ -200,30 +200,15 @@ class LazyRun(Run):
     __slots__ = ("_automaton", "_state", "_data", "_content")
 
     def __init__(self, automaton: Automaton, state: DecoderState, data: bytes, instructions: int) -> None:
-        super().__init__(len(data), (), ())
+        self.length = len(data)
         self._instructions = instructions
         self._automaton = automaton
         self._state = state
         self._data = data
         self._content: Optional[Content] = None
 
-    @property
-    def positions(self) -> Sequence[int]:
-        """Each leg's distance in bytes from the run's first byte."""
-        return self.content()[0]
-
-    @property
-    def legs(self) -> Sequence[Leg]:
-        """The ranges that its packets executed."""
-        return self.content()[1]
-
-    @property
-    def foreseen(self) -> Tuple[Foreseen, ...]:
-        """Events between the legs, in order."""
-        return tuple(self.content()[2])
-
     def content(self) -> Content:
-        """Give positions, legs and foreseen events at once."""
+        """Give positions, legs and foreseen events, found once."""
         content = self._content
         if content is None:
             builder = self._automaton.build(self._state, self._data)

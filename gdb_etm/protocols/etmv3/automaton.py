@@ -12,12 +12,12 @@ from gdb_etm.program.transfers import Parts
 from gdb_etm.protocols.armv7.automaton import (
     Automaton,
     DecoderState,
-    LazyRun,
     ProgramPoint,
     Step,
     Successor,
     Transition,
     TransitionBuilder,
+    TransitionRun,
     UnknownPoint,
     count,
     is_always_taken,
@@ -164,7 +164,7 @@ class Etmv3Automaton(Automaton):
         builder.point = point
         # There are cycles in most.
         self.runs.has_events = self.runs.has_events or self._config.cycle_accurate
-        run = self.runs.add(LazyRun(self, state, data[at:index], count), False)
+        run = self.runs.add(TransitionRun(self, state, data[at:index], count), False)
         return self._keep(state, data, at, index - at, builder, run)
 
     def successor(self, point: ProgramPoint, header: int) -> Successor:

@@ -67,7 +67,8 @@ class Automaton:
         self._stops: Dict[ProgramPoint, Stop] = {}
         self._future_points: Dict[Tuple[int, Isa, Future], FuturePoint] = {}
         # The program points that address packets have named so far, by the context's SF bit and the address.
-        self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
+        # Of A64 code they are the points themselves, and what is reserved.
+        self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, self._points[True])
         self._states: Dict[Mode, States] = {}
         self.forget()
 

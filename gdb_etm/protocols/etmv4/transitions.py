@@ -5,7 +5,7 @@ A transition ends after an address packet where it can, so that paths that meet 
 
 from __future__ import annotations
 
-from typing import Final, List, Optional, Sequence, Tuple
+from typing import Final, List, Optional, Tuple
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
@@ -24,7 +24,7 @@ from gdb_etm.protocols.etmv4.program_points import (
     UnknownPoint,
     elsewhere,
 )
-from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run
+from gdb_etm.protocols.recorder import Content, Foreseen, LazyRun, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes of the stream in a transition at most.
@@ -142,7 +142,7 @@ class TransitionFinder:
             return None
         window = state.window = window or length
         key = data[at : at + window]
-        make = _GappedRun if gaps else _TransitionRun
+        make = _TransitionRun if gaps else _WholeRun
         number = automaton.runs.add(make(self, state, key if len(key) == length else data[at:index], count), gaps)
         if following is None:
             quiet = state.quiet and registers is state.registers
@@ -175,7 +175,7 @@ class TransitionFinder:
         while index < limit and not walk.pending:
             header = data[index]
             if header >= FIRST_ATOM:
-                if not walk.follow(ATOMS[header], index - at):
+                if walk.point is not LOST and not walk.follow(ATOMS[header], index - at):
                     break
                 index += 1
                 continue
@@ -188,40 +188,31 @@ class TransitionFinder:
         return index
 
 
-class _TransitionRun(Run):
-    # The run of a transition, which knows its legs when they are asked for.
+class _TransitionRun(LazyRun):
+    # The run of a transition.
 
     __slots__ = ("_transitions", "_state", "_data")
 
     def __init__(self, transitions: TransitionFinder, state: DecoderState, data: bytes, instructions: int) -> None:
         self.length = len(data)
-        self._foreseen = ()
         self._instructions = instructions
         self._transitions = transitions
         self._state = state
         self._data = data
-
-    @property
-    def positions(self) -> Sequence[int]:
-        return self.content()[0]
-
-    @property
-    def legs(self) -> Sequence[Leg]:
-        return self.content()[1]
 
     def content(self) -> Content:
         walk = self._transitions.walk(self._state, self._data)
         return walk.positions, walk.legs, walk.gaps
 
 
-class _GappedRun(_TransitionRun):
-    # The same where the program could not be followed.
+class _WholeRun(_TransitionRun):
+    # The same without a gap.
 
     __slots__ = ()
 
     @property
     def foreseen(self) -> Tuple[Foreseen, ...]:
-        return tuple(self.content()[2])
+        return ()
 
 
 class _Walk:
@@ -274,7 +265,7 @@ class _Walk:
                 left = ()
                 break
             unknown = isinstance(here, UnknownPoint)
-            if not unknown and position >= 0 and self._automaton.block(here).last is None:
+            if not unknown and position >= 0 and (here.block or self._automaton.block(here)).last is None:
                 self._stop(here, position)
                 continue
             successor = None if unknown else self._automaton.successor(here, left[:1] if self.quiet else left)
