@@ -383,7 +383,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def process() -> int:
-    """Run a command that is all of its process, and return the exit status."""
+    """Run a command in a process of its own."""
     status = main()
     # Python would search all that was decoded for garbage once more before it ends.
     gc.freeze()

@@ -4,7 +4,8 @@
 - ``objects.py``: variables, functions and linker symbols, by the symbol table.
 - ``isa.py``: what an instruction does to the flow of control, by encoding masks; ``conditions.py``, ``accesses.py``,
   ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` have more of it, in the same way.
-- ``blocks.py``: straight runs up to the next instruction that a trace unit reports.
+- ``blocks.py``: straight runs up to the next instruction that a trace unit reports; ``plain.py``: what is stepped over
+  in search of it.
 - ``cfi.py``: call frame information (DWARF 5, 6.4).
 - ``variables.py``: which member of which static variable is at an address, by debug information or by
   ``data_symbols.py``; ``containers.py``: what is within what; ``datatypes.py``, ``spelling.py``: types and their names;

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from enum import Enum
 from struct import unpack, unpack_from
-from sys import byteorder
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
@@ -25,11 +23,9 @@ from gdb_etm.program.isa import (
     is_aligned,
     is_unconditional,
     is_wide,
-    list_plain,
-    not_plain,
-    skip_plain,
     target_a64,
 )
+from gdb_etm.program.plain import CodeWords, list_plain, skip_plain
 from gdb_etm.program.untaken import always_taken
 
 _MAX_INSTRUCTIONS: Final = 1 << 16
@@ -74,8 +70,9 @@ class Block(NamedTuple):
     replaced: int = 0
 
 
-# What atoms do at a block: where an N and an E lead, as packed addresses, and how many instructions ran.  A packed
-# address is shifted left by one, with bit 0 set for T32; a number below 0 stands for none: TO_REGISTER or one of these.
+# An outline is what atoms do at a block: where an N and an E lead, as packed addresses, and how many instructions ran.
+# A packed address is shifted left by one, with bit 0 set for T32; a number below 0 stands for none: TO_REGISTER or one
+# of these.
 Outline = Tuple[int, int, int]
 # The branch never goes that way.
 NEVER: Final = -2
@@ -114,7 +111,7 @@ class Blocks:
         # Of T32 code, by its start and end.
         self._addresses: Dict[Tuple[int, int], List[int]] = {}
         # A32 and A64 code by where it begins, and that which was looked at last.
-        self._marked: Dict[Tuple[int, Isa], _Words] = {}
+        self._marked: Dict[Tuple[int, Isa], CodeWords] = {}
         self._words = _NO_WORDS
         # The memory that was looked at last.
         self._piece: Tuple[int, bytes] = (0, b"")
@@ -153,7 +150,7 @@ class Blocks:
             index += 1
 
     def outline(self, packed: int, wide: bool) -> Outline:
-        """Give what atoms do at the block that begins at a packed address.
+        """Give the outline of the block at a packed address.
 
         :param wide: Whether it is A64 code.
         """
@@ -189,7 +186,7 @@ class Blocks:
         taken = TO_REGISTER if last.kind is _INDIRECT else last.target << 1 | (last.isa is _T32)
         return skipped, taken, block.instructions
 
-    def _find_words(self, piece: Tuple[int, bytes], address: int, isa: Isa) -> Optional["_Words"]:
+    def _find_words(self, piece: Tuple[int, bytes], address: int, isa: Isa) -> Optional[CodeWords]:
         # The code that holds an address, where ends of blocks can be searched for.
         start, data = piece
         if isa is _T32 or (address | start) & 3 or self._transfers or self._others is not None:
@@ -197,7 +194,7 @@ class Blocks:
         key = (start, isa)
         words = self._marked.get(key)
         if words is None:
-            words = self._marked[key] = _Words(start, start + len(data), isa, data, not_plain(data, isa))
+            words = self._marked[key] = CodeWords(start, isa, data)
         self._words = words
         return words
 
@@ -376,26 +373,7 @@ class Blocks:
         return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
 
-class _Words:
-    # A piece of A32 or A64 code.
-
-    __slots__ = ("start", "end", "isa", "words", "marks")
-
-    def __init__(self, start: int, end: int, isa: Isa, data: bytes, marks: bytes) -> None:
-        self.start = start
-        self.end = end
-        self.isa = isa
-        # Without a copy, where the host is little-endian as the code is.
-        self.words = memoryview(data)[: len(data) & ~3].cast("I")
-        if byteorder == "big":
-            swapped = array("I", self.words)
-            swapped.byteswap()
-            self.words = memoryview(swapped)
-        # For each word, whether it may end a block.
-        self.marks = marks
-
-
-_NO_WORDS: Final = _Words(0, 0, _A64, b"", b"")
+_NO_WORDS: Final = CodeWords(0, _A64, b"")
 
 
 def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:

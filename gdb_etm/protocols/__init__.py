@@ -19,7 +19,7 @@ Every protocol has a folder, and the folders have the same files:
 - ``elements.py``: ranges of instructions and events, in the words of IHI 0064, chapter 5; ``packet.py``: a packet as it
   is listed.
 - ``obstacles.py``: reasons why a program cannot be followed.
-- ``recorder.py``: the recording, a column of run numbers.
+- ``recorder.py``: the recording, a column of run numbers; ``lazy_run.py``: runs that are worked out when asked for.
 - ``profile.py``: what a capture's source says of its registers and its core; ``garbage.py``: Python's memory management
   while decoding.
 - ``registry.py``: which decoder fits which source of a capture.

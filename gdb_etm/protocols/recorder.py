@@ -7,7 +7,6 @@ run numbers.  Where loops are long, runs are joined to *chains*, which are runs 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
 from typing import Callable, Dict, Final, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -115,34 +114,6 @@ class Run:
     def all_legs(self) -> List[Leg]:
         """List the legs of all parts."""
         return list(self.legs)
-
-
-class LazyRun(Run, ABC):
-    """A run whose content is worked out when it is asked for.
-
-    Its length and number of instructions are known.
-    """
-
-    __slots__ = ()
-
-    @abstractmethod
-    def content(self) -> Content:
-        """Work out positions, legs and foreseen events."""
-
-    @property
-    def foreseen(self) -> Tuple[Foreseen, ...]:
-        """Events between the legs, in order."""
-        return tuple(self.content()[2])
-
-    @property
-    def positions(self) -> Sequence[int]:
-        """Each leg's distance in bytes from the run's first byte."""
-        return self.content()[0]
-
-    @property
-    def legs(self) -> Sequence[Leg]:
-        """The ranges that its packets executed."""
-        return self.content()[1]
 
 
 class Chain(Run):

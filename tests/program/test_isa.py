@@ -21,9 +21,8 @@ from gdb_etm.program.isa import (
     decode_t16,
     decode_t32,
     is_wide,
-    list_plain,
-    skip_plain,
 )
+from gdb_etm.program.plain import list_plain, skip_plain
 from tests.program.judge import Verdict, judge_a64, judge_arm
 
 ADDRESS = 0x8000

@@ -16,7 +16,8 @@ from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.fields import ISA, IsaState, Reference
 from gdb_etm.protocols.elements import Cycles
-from gdb_etm.protocols.recorder import Content, Foreseen, LazyRun, Leg, Run, RunTable
+from gdb_etm.protocols.lazy_run import LazyRun
+from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream in a transition at most.

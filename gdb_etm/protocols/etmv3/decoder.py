@@ -2,9 +2,9 @@
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
 
-P-headers and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.  All
-others, and everything that cannot be followed, go through one handler for each kind of packet.  So does every packet of
-a unit that traces data, for each load and store is needed by itself.
+P-headers and branch packets that are nothing but an address are followed by the automaton, some ten bytes a look-up.
+All others, and everything that cannot be followed, go through one handler for each kind of packet.  So does every
+packet of a unit that traces data, for each load and store is needed by itself.
 """
 
 from __future__ import annotations

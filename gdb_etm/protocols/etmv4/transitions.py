@@ -24,7 +24,8 @@ from gdb_etm.protocols.etmv4.program_points import (
     UnknownPoint,
     elsewhere,
 )
-from gdb_etm.protocols.recorder import Content, Foreseen, LazyRun, Leg, Run
+from gdb_etm.protocols.lazy_run import LazyRun
+from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes of the stream in a transition at most.

@@ -2,7 +2,7 @@
 
 Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), chapter 4 and appendix B.
 
-Atom packets and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.
+Atom packets and branch packets that are nothing but an address are followed by the automaton, some ten bytes a look-up.
 All others, and everything that cannot be followed, go through one handler for each kind of packet.
 """
 

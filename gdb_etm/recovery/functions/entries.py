@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Dict, Final, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide, skip_plain
+from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide
+from gdb_etm.program.plain import skip_plain
 from gdb_etm.recovery.rules import FrameInformation
 
 # A literal such as 0xe000ed04, an address in the System Control Space, begins like a B by four bytes.
