@@ -103,6 +103,8 @@ class Explanations:
             return text.format(one.number, border.number)
         if one.kind == WAITING:
             return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number) + rest
+        if one.kind == BLOCK and not self._ssa.fixed[one.before]:
+            return "nobody but the scheduler's handlers writes the pointer to the running thread's block"
         if one.kind == BLOCK:
             return "the scheduler went from block to block as RAM at the halt links them"
         if one.kind == CONSTANT:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.objects import Objects
+from gdb_etm.program.ram import SRAM
+from gdb_etm.recovery.memory.object_bounds import ObjectBounds
+from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import Tier
 from tests.firmware.build import symbol
 from tests.recovery.small import CODE, DEVICE, RAM, Ran, built, run, wrong
@@ -73,3 +78,21 @@ def test_a_pointer_that_leads_there_after_all_is_believed() -> None:
     recovery = recovered(done, source)
     assert recovery.register(5, "r0")[:2] == (5, Tier.EXACT)
     assert not wrong(done, recovery)
+
+
+def test_what_an_exception_pushes_goes_where_stacks_are() -> None:
+    # The instruction before it is a store that misses the object; the frame may be there, as others have its address.
+    elf = built(SOURCE % ("ldr r1, =0x%x\n str r0, [r1]" % TWO))
+    worker, after = symbol(elf, "worker"), symbol(elf, "after")
+    known = Objects([(ONE, ONE + 4), (TWO, TWO + 4)], [(CODE, worker), (worker, after)], [])
+    program = Program(load_elf(elf))
+    points_to = PointsTo(program, known, load_frames([elf]), [SRAM])
+    points_to.escaped.add(known.at(ONE))
+    ssa = TraceSsa(Rules(), program)
+    ssa.number = 1
+    for _ in range(2):
+        ssa.store(ssa.new(0), ssa.new(0), 4, ssa.one)
+    ssa.stacked.add(1)
+    bounds = ObjectBounds(ssa, points_to, 1, 1, lambda number: worker + 2)
+    assert [bounds.misses(number, ONE) for number in range(2)] == [True, False]
+    assert [bounds.misses(number, TWO) for number in range(2)] == [False, True]

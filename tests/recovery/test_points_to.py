@@ -208,6 +208,17 @@ def test_returned(tmp_path: Path) -> None:
     assert escaped(tmp_path, source, "    .data\n    .word give + 1\n") == {"one"}
 
 
+def test_returned_by_a_handler(tmp_path: Path) -> None:
+    """An exception's return loads r0 again."""
+    source = "function give\n ldr r0, =one\n bx lr\n .cfi_endproc\n .ltorg\n"
+    table = "    .data\n    .word 0x20002000, read + 1, read + 1, read + 1, 0\n"
+    table += "    .rept 11\n    .word give + 1\n    .endr\n"
+    assert escaped(tmp_path, source, table) == set()
+    # The address is in another place, too, or it is no table.
+    assert escaped(tmp_path, source, table + "    .word 1, give + 1\n") == {"one"}
+    assert escaped(tmp_path, source, table.replace("0x20002000", "0x2000")) == {"one"}
+
+
 def test_data(tmp_path: Path) -> None:
     """What the program has as data may be loaded by anybody."""
     assert escaped(tmp_path, "", "    .data\n    .word one\n") == {"one"}

@@ -130,11 +130,13 @@ class ExceptionSemantics:
         address = event.return_address
         returns = ssa.new(INPUT) if address is None else ssa.constant(address)
         words = tuple([current[slot] for slot in (0, 1, 2, 3, 12, LR)])
+        first = len(ssa.accesses)
         for index, variable in enumerate(words + (returns, xpsr)):
             stored = variable if stacking.stored else ssa.new(UNMODELLED)
             ssa.store(ssa.offset(frame, 4 * index), stored, 4, ssa.one)
         if self._fpu:
             self._push_floats(frame, basic)
+        ssa.stacked.update(range(first, len(ssa.accesses)))
         pointer = frame if stacking.limit is None else ssa.select(ssa.new(INPUT, _BIT), stacking.limit, frame)
         current[MSP] = ssa.select(process, current[MSP], pointer)
         current[PSP] = ssa.select(process, pointer, current[PSP])

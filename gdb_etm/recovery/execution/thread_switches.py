@@ -100,7 +100,10 @@ class ThreadSwitches:
         if index in self._handled:
             since, left, handled = self._handled[index]
             self.scheduler.handle(handled, self._returned[since], self._exceptions.left(left).number)
-        return self._resumed.get(index)
+        resumed = self._resumed.get(index)
+        if resumed is not None:
+            self._calls.assumptions += self.scheduler.same(self._exceptions.left(resumed).number, self._ssa.number)
+        return resumed
 
     def since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[LaterThreads]:
         """List the threads that ran from an instruction to the end.
@@ -176,6 +179,8 @@ class ThreadSwitches:
             known = None if sequel.resumed is None else self._exceptions.went_on(turn.left, sequel.resumed)
         if known is None:
             return None
+        if sequel.resumed is not None:
+            known += self.scheduler.same(self._exceptions.left(turn.left).number, self._returned[sequel.resumed])
         if turn.switch is None or sequel.block is None or turn.after is None:
             return Possible(known, wait, active, lambda: None)
         handled, since = Handled(turn.switch, sequel.block, None), self._returned[turn.resumed]

@@ -65,9 +65,13 @@ class ObjectBounds(Ground):
             (
                 _ANYWHERE
                 if access.number < since or not access.size
-                else _FROM_SP if ssa.base(access.address) in bases else self._where(access.number)
+                else (
+                    _FROM_SP
+                    if number in ssa.stacked or ssa.base(access.address) in bases
+                    else self._where(access.number)
+                )
             )
-            for access in ssa.accesses
+            for number, access in enumerate(ssa.accesses)
         ]
 
     def look(self) -> None:

@@ -27,6 +27,9 @@ _MOST: Final = 1 << 17
 # Functions that call one another are followed so deep.
 _DEEP: Final = 60
 _WORD: Final = 4
+# Where a vector table may begin (VTOR), and how many words it has at least.
+_ALIGNED: Final = 128
+_SYSTEM: Final = 16
 _ANYWHERE = Site(frozenset(), True, frozenset(ARGUMENTS), True)
 # The programs that were analysed last, as many as one session has in use.
 _KEPT: Final = 2
@@ -140,17 +143,35 @@ class PointsTo:
 
     def _scan_data(self) -> None:
         # Each word that is neither an instruction nor loaded by one as a constant may be an address.
+        # What a handler leaves in r0 when it returns is gone: the exception's return loads it.
         values: Set[int] = set()
         for start, data in self._program.pieces:
             first = -start % _WORD
             words = unpack_from("<%dI" % (max(len(data) - first, 0) // _WORD), data, first) if data[first:] else ()
             places = range(start + first, start + len(data), _WORD)
-            values.update([value for at, value in zip(places, words) if at not in self._covered])
+            vectors = self._vectors(start + first, words)
+            values.update([value for at, value in zip(places, words) if at not in self._covered and at not in vectors])
         for value in values:
             self.escaped |= self._lattice.objects_of(constant(value))
             self._called_otherwise.add(value & ~1)
         for address in self._called_otherwise.intersection(self._summaries):
             self.escaped.update([one for one in self._summaries[address].returned if one >= 0])
+
+    def _vectors(self, start: int, words: Sequence[int]) -> Set[int]:
+        # Where words are the handlers of a vector table.
+        found: Set[int] = set()
+        for first in range(-start % _ALIGNED // _WORD, len(words) - _SYSTEM + 1, _ALIGNED // _WORD):
+            in_ram = any([low < words[first] <= high for low, high in self._ram])
+            if in_ram and all([self._is_entry(one) for one in words[first + 1 : first + 4]]):
+                last = first + 1
+                while last < len(words) and (not words[last] or self._is_entry(words[last])):
+                    found.add(start + last * _WORD)
+                    last += 1
+        return found
+
+    def _is_entry(self, word: int) -> bool:
+        bounds = self._function(word - 1)
+        return bounds is not None and bounds[0] == word - 1
 
     def is_initialiser(self, address: int) -> bool:
         """Check whether code copies or clears sections, or is not known."""

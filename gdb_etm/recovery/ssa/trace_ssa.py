@@ -69,6 +69,8 @@ class TraceSsa(ConstraintGraph):
         self.accesses: List[MemoryAccess] = []
         # The instruction's number of each.
         self._accessing: List[int] = []
+        # Those with which exceptions push frames.
+        self.stacked: Set[int] = set()
         # Pairs of accesses that are not linked: somebody else may have written there in between.
         self.unlinked: Set[Tuple[int, int]] = set()
         # For each slot the instructions before which it got a new variable.

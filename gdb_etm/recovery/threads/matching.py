@@ -192,23 +192,25 @@ class ThreadMatcher:
         Each with the index of the exception return before which the old thread went on (None for the start), and those
         of the exception that began it and of the return that ended it.
         """
-        blocks = self._decided.blocks
-        for number, one in enumerate(self._residences[:-1] if blocks else ()):
-            after = self._residences[number + 1].resumed
-            if one.switch is not None and one.left is not None and after is not None:
-                yield one.resumed, one.left, after, Handled(one.switch, blocks[number], blocks[number + 1])
+        blocks = self._decided.blocks or [None] * len(self._residences)
+        kinds = {one.switch[:2] for one in self._residences if one.switch is not None}
+        for number, one in enumerate(self._residences[:-1] if len(kinds) == 1 else ()):
+            left, after = one.left, self._residences[number + 1].resumed
+            if one.switch is not None and left is not None and after is not None and left >= 0 <= after:
+                yield one.resumed, left, after, Handled(one.switch, blocks[number], blocks[number + 1])
 
     def running(self) -> Optional[Tuple[Optional[int], int, Optional[int], Optional[int]]]:
-        """Describe the thread that ran last, if its block is known.
+        """Describe the thread that ran last.
 
-        The block, the address of the pointer to it, the index of the exception return before which the thread went on
-        (None for the start), and that of the exception that left it, if its handler runs at the end.
+        Its block, if known, the address of the pointer to it, the index of the exception return before which the thread
+        went on (None for the start), and that of the exception that left it, if its handler runs at the end.
         """
         switches = [one.switch for one in self._tracker.periods() if one.switch is not None]
-        if not self._decided.blocks or not switches:
+        if not switches or self._tracker.later is not None:
             return None
-        last = self._residences[-1]
-        return self._decided.blocks[-1], switches[0].current, last.resumed, last.left if self._tracker.depth else None
+        last, block = self._residences[-1], next(reversed(self._decided.blocks), None)
+        left = last.left if self._tracker.depth else None
+        return block, switches[0].current, last.resumed, left
 
     def relied(self) -> Iterator[Tuple[int, int]]:
         """List the words that were read as they are at the end.

@@ -4,6 +4,9 @@ The blocks were found with the words that handlers have read as they are at the 
 words since, except that handlers write the pointer to the running thread's block.  A store to a known address may show
 that somebody has; then nothing is assumed of what ran before it.  A store to an unknown address is assumed to miss
 them, as the scheduler alone writes pointers between blocks: unless the same instruction was seen to write one of them.
+
+Where no block is known, the pointer to the running thread's is the same all the same, from where the thread goes on to
+where it is left, and when it goes on again.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.functions.calls import BLOCK, Assumption
+from gdb_etm.recovery.functions.calls import BLOCK, THREAD, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
@@ -26,6 +29,14 @@ class Handled(NamedTuple):
     old: Optional[int]
     # That of the one that goes on.
     new: Optional[int]
+
+
+class Pointer(NamedTuple):
+    """A pointer to a block."""
+
+    variable: int
+    # What is added to it.
+    distance: int
 
 
 class Scheduler:
@@ -49,6 +60,9 @@ class Scheduler:
         # From the instruction before a handler to its last one.
         self._own: List[Tuple[int, int]] = []
         self._current: Optional[int] = None
+        # Pointers to blocks: of threads that were left, by the instruction before, and that went on, by the same.
+        self._left: Dict[int, Pointer] = {}
+        self._chosen: Dict[int, Pointer] = {}
 
     def handle(self, handled: Handled, since: int, number: int) -> None:
         """Assume which blocks a handler that has ended has accessed.
@@ -58,8 +72,27 @@ class Scheduler:
         """
         end = self._ssa.number
         self._own.append((number, end))
-        self._rely_on_current(handled.old, handled.switch.current, since)
+        self._rely_on_current(handled.switch.current, since)
         self._assumptions += self.of(handled, since, number, end)
+        switch = handled.switch
+        left, chosen = self._pointer(switch, (switch.old, 0), end), self._pointer(switch, switch.chosen, end)
+        if left is not None:
+            self._left[number] = left
+            if since in self._chosen:
+                self._assumptions.append(_same(BLOCK, self._chosen[since], left, number, end))
+            if handled.old is None:
+                self._assumptions += self._loads(left, switch.current, since, number)
+        if chosen is not None:
+            self._chosen[end] = chosen
+
+    def same(self, number: int, resumed: int) -> List[Assumption]:
+        """Say that a thread goes on with its block.
+
+        :param number: Of the instruction before it was left.
+        :param resumed: Of that before it went on.
+        """
+        left, chosen = self._left.get(number), self._chosen.get(resumed)
+        return [] if left is None or chosen is None else [_same(THREAD, left, chosen, number, resumed)]
 
     def of(self, handled: Handled, since: int, number: int, end: int) -> List[Assumption]:
         """Say which blocks a thread and its handler have accessed.
@@ -69,7 +102,7 @@ class Scheduler:
         :param end: Of the handler's last.
         """
         switch = handled.switch
-        found = self._loads(handled.old, switch.current, since, number)
+        found = [] if handled.old is None else self._loads(self._at(handled.old), switch.current, since, number)
         seen: Set[int] = set()
         for handler_access, to in switch.accesses:
             access, address = self._access(handler_access, end), self._address(handled, to)
@@ -83,33 +116,45 @@ class Scheduler:
 
         :param since: The last instruction before that thread went on.
         """
-        self._rely_on_current(handled.old, handled.switch.current, since)
+        self._rely_on_current(handled.switch.current, since)
 
     def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
         """Assume that the running thread found its block in the pointer.
 
-        :param block: Of the thread, if known.
+        :param block: Of the thread; None if it is not known where that is.
         :param current: The pointer's address.
         :param since: The last instruction before it went on.
         :param number: Of its last instruction.
         """
-        self._rely_on_current(block, current, since)
-        self._assumptions += self._loads(block, current, since, number)
+        found = self._chosen.get(since) if block is None else self._at(block)
+        if found is not None:
+            self._rely_on_current(current, since)
+            self._assumptions += self._loads(found, current, since, number)
 
-    def _rely_on_current(self, block: Optional[int], current: int, since: int) -> None:
-        if block is not None:
-            self._current = current
-            self._since[current] = min(self._since.get(current, since), since)
+    def _rely_on_current(self, current: int, since: int) -> None:
+        self._current = current
+        self._since[current] = min(self._since.get(current, since), since)
 
-    def _loads(self, block: Optional[int], current: int, since: int, number: int) -> List[Assumption]:
+    def _loads(self, block: Pointer, current: int, since: int, number: int) -> List[Assumption]:
         # That a running thread has found its block in the pointer.
         ssa, found = self._ssa, []
         first, last = ssa.first_access(since + 1), ssa.first_access(number + 1)
-        for access in ssa.accesses[first:last] if block is not None else ():
+        for access in ssa.accesses[first:last]:
             at, data = access.address, access.data
             if ssa.fixed[at] and ssa.domain.bits[at] == current and not access.store and access.size == 4:
-                found += self._believe(data, block or 0, number, access.number)
-        return found
+                found.append(_same(BLOCK, block, Pointer(data, 0), number, access.number))
+        return [one for one in found if one.before != one.after]
+
+    def _at(self, address: int) -> Pointer:
+        return Pointer(self._ssa.constant(address & MASK), 0)
+
+    def _pointer(self, switch: Switch, block: Term, end: int) -> Optional[Pointer]:
+        # To a block that a handler has accessed.
+        for handler_access, (base, distance) in switch.accesses:
+            access = self._access(handler_access, end) if base == block[0] else None
+            if access is not None:
+                return Pointer(access.address, block[1] - distance & MASK)
+        return None
 
     def _believe(self, variable: int, value: int, number: int, until: int) -> List[Assumption]:
         constant = self._ssa.constant(value & MASK)
@@ -159,3 +204,8 @@ class Scheduler:
         # Whether an instruction is of a handler that writes the pointer to the current block.
         at = bisect_left(self._own, (number, 0)) - 1
         return word == self._current and at >= 0 and number <= self._own[at][1]
+
+
+def _same(kind: int, one: Pointer, other: Pointer, number: int, until: int) -> Assumption:
+    # That two pointers lead to the same block.
+    return Assumption(kind, PSP, one.variable, other.variable, number, until, one.distance - other.distance & MASK)
