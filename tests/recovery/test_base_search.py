@@ -234,3 +234,35 @@ def test_nothing_is_wrong(seed: int) -> None:
         recovery = ran.recovery(Rules(limit=limit))
         assert not wrong(ran, recovery)
         assert not [one for one in recovery.findings if one.tier is Tier.EXACT]
+
+
+# SP is set back by what only the device knows; what was pushed before is below it.
+PUSHED = "".join(" ldr r%d, =0x%x\n" % (one, 0x11223344 + 0x01010101 * one) for one in range(1, 9))
+BACK = """
+    sub sp, #128
+    %s
+    push {r1-r8}
+    ldr r9, =0x40000000
+    ldr r10, [r9]
+    mov sp, r10
+    movs r1, #100
+1:  ldr r2, [r9, #4]
+    str r1, [r2]
+    mov r2, #0
+    subs r1, #1
+    bne 1b
+    mov r1, #0
+"""
+
+
+@pytest.mark.parametrize("written, known", [(RAM + 0x40, STACK), (STACK - 160, None)])
+def test_what_sp_was_set_back_from_is_below_it(written: int, known: Optional[int]) -> None:
+    # In the second case the pointer leads to what was left behind after all.
+    ran = run(BACK % PUSHED, ram={DEVICE: STACK, DEVICE + 4: written})
+    assert first_sp(ran) is None
+    assert first_sp(ran, Rules(limit=Tier.ASSUMED)) == known
+
+
+def test_too_little_that_was_left_behind() -> None:
+    ran = run(BACK.replace("r1-r8", "r1-r7") % PUSHED, ram={DEVICE: STACK, DEVICE + 4: RAM + 0x40})
+    assert first_sp(ran, Rules(limit=Tier.ASSUMED)) is None

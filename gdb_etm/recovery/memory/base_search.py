@@ -7,6 +7,8 @@ the value that was found; if none can have, the base is wrong.  It is also wrong
 stores can have written: a class has one base, so it accounts for no more of them than with the base that suits it best.
 A base that is the only one possible is taken.
 
+Where SP was set back on its stack, no limit is needed: what was left behind is below, and pointers do not lead there.
+
 A stack is taken to be in RAM that nobody else writes, and that can be read: from its limit to where RAM ends, as
 nothing can be read from there on.  Words that others write, too, are no evidence.  Where nothing is known of the lowest
 address, or too many bases are possible, nothing is tried.  A class that is no stack's may be anywhere, so it is tried
@@ -15,11 +17,12 @@ only if its known bits leave few bases.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
-from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.lift.operations import HANDLER, MASK, SP
+from gdb_etm.recovery.memory.cells import LAST
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.memory.traces import ByteTrace, Store, Traces
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -40,6 +43,9 @@ _ROUND: Final = 1024
 _FEWEST: Final = 4
 # Possible bases that are looked at more closely.
 _LEFT: Final = 48
+# Bytes below SP where a stack is looked for that SP was set back on, and bytes that must be there still.
+_DEPTH: Final = 1 << 15
+_SURE: Final = 32
 # Stores to unknown addresses that one byte is held against, at first and when few bases are left.
 _NEAR: Final = 64
 _FAR: Final = 400
@@ -97,6 +103,8 @@ class BaseSearch:
         # By class, how many stores to unknown addresses there were.
         self._tried: Dict[int, int] = {}
         self._effort = _EFFORT
+        # Those for which it was looked whether SP was set back.
+        self._left_behind: Set[int] = set()
 
     def options(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
         """Give the possible bases of the newest class that has few.
@@ -121,6 +129,41 @@ class BaseSearch:
                 moved = tuple([(value + offset) & MASK for value in values])
                 return Options(access.address, access.number, moved)
         return None
+
+    def left_behind(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
+        """Give the base of a stack that SP was set back on.
+
+        Where an exception of C++ lands, or longjmp goes, what was left behind is below SP, so only the stack's own
+        stores have changed it.
+
+        :param memory: The links of the same segment.
+        :param stacks: The classes that stack pointers are in.
+        """
+        dead = memory.may_alias.dead_stack
+        if dead is None or not dead.holds or self._ssa.rules.bit_band:
+            return None
+        for root, numbers in self._classes(stacks):
+            pointer = self._set_back(root) if root in stacks else None
+            if pointer is None or root in self._left_behind:
+                continue
+            self._left_behind.add(root)
+            unresolved = [one for one in memory.may_alias.unresolved if not dead.is_above(one)]
+            base = _Search(self._ssa, memory, Traces(self._ssa, numbers, unresolved), True).below(pointer, self)
+            if base is not None:
+                access = self._ssa.accesses[numbers[-1]]
+                value = (base + self._ssa.domain.offset[access.address]) & MASK
+                return Options(access.address, access.number, (value,))
+        return None
+
+    def _set_back(self, root: int) -> Optional[int]:
+        # What SP is set to right after its last value of a class, by an instruction.
+        domain, times, modes = self._ssa.domain, self._ssa.times[SP], self._ssa.times[HANDLER]
+        held = self._ssa.held[SP]
+        last = max([at for at, variable in enumerate(held) if domain.root[variable] == root], default=len(held))
+        if last + 1 >= len(held) or domain.mask[held[last + 1]] != MASK:
+            return None
+        within = bisect_right(modes, times[last]) == bisect_right(modes, times[last + 1])
+        return domain.bits[held[last + 1]] if within else None
 
     def spend(self, count: int) -> bool:
         """Spend effort; gives whether any is left."""
@@ -179,6 +222,32 @@ class _Search:
         for traces in (most, most + rest):
             found = [base for base in found if self._fits(base, traces, _FAR, search)]
         return [base for base in found if self._agrees(base)]
+
+    def below(self, pointer: int, search: BaseSearch) -> Optional[int]:
+        """Give the base of a stack by what is below a stack pointer at the end."""
+        most, _ = self._own.all()
+        step, rest = self._step()
+        start, readable = pointer & ~3, self._memory.is_readable
+        while start > pointer - _DEPTH and readable(start - 4):
+            start -= 4
+        start -= self._own.lowest
+        found: List[int] = []
+        for base in range(start + (rest - start) % step, pointer - self._own.highest, step):
+            if self._is_known_bits(base) and self._fits(base, most, _NEAR, search):
+                found.append(base)
+                if len(found) > 1:
+                    return None
+        return found[0] if found and self._agrees(found[0]) and self._is_there(found[0], most) else None
+
+    def _is_there(self, base: int, traces: Sequence[ByteTrace]) -> bool:
+        # Whether enough bytes are at the end what they were.  Those that are 0 are no evidence.
+        end, count = len(self._ssa.accesses), 0
+        for one in traces:
+            address = (base + one.offset) & MASK
+            mask, bits = one.before.at(base)
+            if one.until == end and mask == 0xFF and bits and self._cells.target(one.since + 1, address)[0] == LAST:
+                count += self._after(one, address, base) == (mask, bits)
+        return count >= _SURE
 
     def _agrees(self, base: int) -> bool:
         # Whether no bit is known that would be another one.

@@ -46,6 +46,14 @@ class DeadStack(Ground):
             for access in ssa.accesses
         ]
 
+    def is_above(self, number: int) -> bool:
+        """Check whether a store is made through a pointer while SP is known.
+
+        :param number: Of the access.
+        """
+        at = self._at[number]
+        return at >= 0 and self._ssa.domain.mask[self._ssa.held[SP][at]] == MASK
+
     def look(self) -> int:
         """Find the stacks by what is known of SP.
 

@@ -179,6 +179,7 @@ class Solver:
                     continue
                 more = (self._go_further() | assumptions.of_functions(assumptions.refuted(dropped))) - dropped
                 if not more:
+                    self._find_left_behind()
                     self._try_threads()
                     break
                 dropped |= more
@@ -208,6 +209,26 @@ class Solver:
             self.propagation.restore(saved)
         suppose(self.ssa, self.propagation, self.proofs)
         self.ends.append(len(self.ssa.domain.log.variable))
+
+    def _find_left_behind(self) -> None:
+        # Finds out where the stack was before SP was set back, unless that leads to a contradiction.
+        if any(why == Premise.BASE for why, _, _ in self.ssa.doubted):
+            return
+        search, propagation = BaseSearch(self.ssa), self.propagation
+        options = search.left_behind(propagation.memory, propagation.symbolic.stacks())
+        while options is not None:
+            saved, count = propagation.save(), len(self.assumptions.made)
+            try:
+                self._set_base(options, options.values[0])
+                propagation.run()
+                fits = not self._go_further() and not propagation.memory.may_alias.trespassed()
+            except Contradiction:
+                fits = False
+            if not fits:
+                del self.assumptions.made[count:]
+                propagation.restore(saved)
+                return
+            options = search.left_behind(propagation.memory, propagation.symbolic.stacks())
 
     def _try_threads(self) -> None:
         # Finds out which threads went on, unless that leads to a contradiction.
