@@ -224,7 +224,7 @@ class _Search:
         return [base for base in found if self._agrees(base)]
 
     def below(self, pointer: int, search: BaseSearch) -> Optional[int]:
-        """Give the base of a stack by what is below a stack pointer at the end."""
+        """Give the base of a stack that is below a pointer."""
         most, _ = self._own.all()
         step, rest = self._step()
         start, readable = pointer & ~3, self._memory.is_readable

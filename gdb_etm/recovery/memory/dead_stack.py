@@ -47,7 +47,7 @@ class DeadStack(Ground):
         ]
 
     def is_above(self, number: int) -> bool:
-        """Check whether a store is made through a pointer while SP is known.
+        """Check whether a store is through a pointer, with SP known.
 
         :param number: Of the access.
         """
