@@ -120,7 +120,7 @@ class Solution:
         memory = StoreForwarding(self.ssa, word_reader(self.begin), self._left(), readable)
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.threads.by_block
-        solver = Solver(self.ssa, memory, assumptions, self._count)
+        solver = Solver(self.ssa, memory, assumptions, self.address, self._count)
         solver.saved = self._saved
         solver.owned = flow.owned
         if flow.owned is not None:

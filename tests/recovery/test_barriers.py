@@ -1,4 +1,4 @@
-"""Worked by hand: how often stores of unknown address are looked at."""
+"""Worked by hand: what stores of unknown address may hit, and how often they are looked at."""
 
 from __future__ import annotations
 
@@ -39,6 +39,17 @@ def test_what_was_passed_over_is_not_looked_at_again(monkeypatch: pytest.MonkeyP
         may_alias.remove(number)
     assert may_alias.first_of_link(FIRST, 2 * _COUNT, RAM, [may_alias.dead_stack]) == (-1, False)
     assert len(looks) < 6 * _COUNT
+
+
+def test_a_store_hits_where_both_its_interval_and_its_known_bits_allow_it() -> None:
+    # A word at a multiple of 4 in an interval whose last addresses are none.
+    ssa = TraceSsa(Rules(), Program([]))
+    pointer = ssa.new(-1, known=3)
+    ssa.domain.narrow(pointer, RAM, 0x11)
+    ssa.store(pointer, ssa.new(-1), 4, ssa.one)
+    may_alias = MayAlias(ssa, Cells(ssa))
+    assert may_alias.may_hit(0, RAM + 0x13, 1)
+    assert not may_alias.may_hit(0, RAM + 0x14, 1)
 
 
 def test_a_load_whose_source_is_behind_a_barrier_does_not_look_beyond(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
+import pytest
+
 from gdb_etm.program.image import load_elf
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -68,10 +70,28 @@ def test_what_was_overwritten_may_have_been_the_place() -> None:
     assert _recovery(_run(READ + CLEAR + FORGET + LITERAL, OBJECT)).register(3, "r5").value is None
 
 
-def test_a_later_store_to_an_unknown_address_may_have_overwritten_it() -> None:
-    source = READ + HIDE + FORGET + LITERAL
-    done = _run(source, _literal(source), RAM + 0x200)
+@pytest.mark.parametrize("hidden", [1, 3])
+def test_later_stores_to_unknown_addresses_may_have_overwritten_it(hidden: int) -> None:
+    # One store hides four bytes: it takes three of them for a word of ten, wherever it was.
+    source = READ + hidden * HIDE + FORGET + LITERAL
+    place = _literal(source)
+    done = _run(source, place, RAM + 0x200)
+    assert _recovery(done).register(3, "r5").value == (place if hidden == 1 else None)
+
+
+def test_a_later_store_may_have_overwritten_one_byte_of_it() -> None:
+    source = READ + HIDE.replace("str", "strb") + FORGET + LITERAL
+    done = _run(source, OBJECT, OBJECT + 2)
     assert _recovery(done).register(3, "r5").value is None
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_what_was_read_from_there_again_was_there_before(again: bool) -> None:
+    # A loop reads the word, it may have been in RAM, and what is read later was not.
+    loop = "    movs r7, #%d\nread:\n" % (1 + again)
+    source = loop + READ + CLEAR + "    subs r7, #1\n    bne read\n" + FORGET + LITERAL
+    place = _literal(source)
+    assert _recovery(_run(source, place)).register(4, "r5").value == (place if again else None)
 
 
 def test_what_others_write_may_have_been_the_place() -> None:

@@ -277,7 +277,7 @@ class MayAlias:
         if known:
             bits = domain.bits[address]
             for start in range(byte - size + 1, byte + 1):
-                if not (start ^ bits) & known:
+                if not (start ^ bits) & known and (start - low) & MASK <= span:
                     break
             else:
                 return False

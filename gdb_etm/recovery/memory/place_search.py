@@ -8,11 +8,14 @@ the end; until then such stores are supposed to miss.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from struct import pack
-from typing import AbstractSet, Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Final, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.memory.cells import FIRST
+from gdb_etm.recovery.memory.grounds import ground_of
 from gdb_etm.recovery.memory.may_alias import Pair
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -20,8 +23,14 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 # Bytes of a class that must be evidence, and how many different ones.
 _FEWEST: Final = 8
 _DIFFERENT: Final = 4
+# Instructions that must have loaded them, for others of them to be taken to have done the same: no loop that copies.
+_READERS: Final = 3
 # Bytes of RAM that are searched.
 _MOST: Final = 1 << 20
+# Bytes that one store writes at most.
+_WIDTH: Final = 4
+# Of each byte that was loaded: its distance, the load, and the byte.
+Evidence = Sequence[Tuple[int, int, int]]
 
 
 class Placed(NamedTuple):
@@ -40,23 +49,43 @@ class _Had:
     def __init__(self, ssa: TraceSsa, memory: StoreForwarding, unknown: Set[int]) -> None:
         self._ssa = ssa
         self._cells = memory.cells
+        self._may_alias = memory.may_alias
         self._unknown = unknown
         # Those that may have been other than they are at the end.
         self.words = unknown.union(memory.cells.words)
 
-    def at(self, number: int, byte: int, last: int) -> Tuple[int, int]:
-        # Which bits are known of a byte, and their values; it has ``last`` at the end.
+    def hiders(self, number: int, byte: int, wanted: int, last: int) -> Optional[List[int]]:
+        """List the stores of unknown address that let a byte have been a value.
+
+        None if it may have been that without any.
+
+        :param number: Of the access that loaded the value.
+        :param last: What it is at the end.
+        """
         if byte & ~3 not in self.words:
-            return 0xFF, last
+            return None if wanted == last else self._hitting(number, len(self._ssa.accesses), byte)
         source, index = self._cells.source(number, byte)
         known, bits = self._loaded(source, index) if source >= 0 else (0, 0)
-        if known == 0xFF:
-            return known, bits
+        if (bits ^ wanted) & known:
+            return self._hitting(source, number, byte)
         target, index = self._cells.target(number, byte)
-        if target < 0:
-            return (known, bits) if byte & ~3 in self._unknown else (0xFF, last)
-        more, others = (0, 0) if self._ssa.accesses[target].store else self._loaded(target, index)
-        return known | more, bits | others
+        later = target if target >= 0 else len(self._ssa.accesses)
+        if source >= FIRST and ground_of(number, byte, self._may_alias.grounds_between(source, later)):
+            # Loads do not reach it either.
+            return []
+        if target >= 0:
+            known, bits = (0, 0) if self._ssa.accesses[target].store else self._loaded(target, index)
+        elif byte & ~3 not in self._unknown:
+            target, known, bits = len(self._ssa.accesses), 0xFF, last
+        if not (bits ^ wanted) & known:
+            return None
+        return self._hitting(number, target, byte)
+
+    def _hitting(self, older: int, later: int, byte: int) -> List[int]:
+        # The stores of unknown address between two accesses that may reach a byte.
+        unresolved = self._may_alias.unresolved
+        between = unresolved[bisect_left(unresolved, older + 1) : bisect_left(unresolved, later)]
+        return [other for other in between if self._may_alias.may_hit(other, byte, 1)]
 
     def _loaded(self, number: int, index: int) -> Tuple[int, int]:
         domain, data = self._ssa.domain, self._ssa.accesses[number].data
@@ -68,10 +97,12 @@ class PlaceSearch:
     """Finds out which constants classes of addresses lead to.
 
     :param ssa: With its accesses.
+    :param where: Gives the address of an instruction by its number.
     """
 
-    def __init__(self, ssa: TraceSsa) -> None:
+    def __init__(self, ssa: TraceSsa, where: Callable[[int], int]) -> None:
         self._ssa = ssa
+        self._where = where
         self._constants = [piece for piece in ssa.program.pieces if not ssa.is_ram(piece[0], len(piece[1]))]
         # None until it is needed; nothing where not all of it can be looked at.
         self._ram: Optional[List[Tuple[int, bytes]]] = None
@@ -93,18 +124,45 @@ class PlaceSearch:
             evidence = self._evidence(numbers, self._ssa.domain.offset[address])
             if len(evidence) < _FEWEST or len({byte for _, _, byte in evidence}) < _DIFFERENT:
                 continue
-            values = [value for piece in self._constants for value in _fitting(piece, evidence, None)]
+            values = [value for piece in self._constants for value in _fitting(piece, evidence)]
             if len(values) == 1:
                 found.append(Placed(newest, address, values[0], evidence))
         return found
 
-    def is_hidden(self, one: Placed, memory: StoreForwarding) -> bool:
-        """Check whether the place may be another one, in RAM."""
-        unresolved = memory.may_alias.unresolved
-        if unresolved and unresolved[-1] > min([number for _, number, _ in one.evidence]):
-            return True
+    def hidden(self, placed: Sequence[Placed], memory: StoreForwarding) -> List[Placed]:
+        """List those whose place may be another one, in RAM.
+
+        What several instructions read from there at another time, when it was nowhere in RAM, they read from there.
+        """
+        found: List[Placed] = []
+        read: Set[Tuple[int, int]] = set()
+        for one in sorted(placed, reverse=True):
+            if self._is_read_again(one, read):
+                continue
+            if self._is_hidden(one, memory):
+                found.append(one)
+            else:
+                read |= self._readers(one)
+        return [one for one in found if not self._is_read_again(one, read)]
+
+    def _readers(self, one: Placed) -> Set[Tuple[int, int]]:
+        # The instructions that loaded the bytes, and where these are.
+        accesses = self._ssa.accesses
+        return {(self._where(accesses[number].number), one.value + distance) for distance, number, _ in one.evidence}
+
+    def _is_read_again(self, one: Placed, read: Set[Tuple[int, int]]) -> bool:
+        own = self._readers(one)
+        again = own & read
+        return len({where for where, _ in again}) >= _READERS and 2 * len(again) >= len(own)
+
+    def _is_hidden(self, one: Placed, memory: StoreForwarding) -> bool:
+        evidence, unresolved = one.evidence, memory.may_alias.unresolved
         pieces, had = self._read(memory), _Had(self._ssa, memory, self._unknown)
-        return not pieces or any([_fitting(piece, one.evidence, had) for piece in pieces])
+        most = len(unresolved) - bisect_left(unresolved, min([number for _, number, _ in evidence]))
+        apart = _apart(evidence)
+        if not pieces or len(apart) <= most or not all([self._ssa.accesses[number].size for number in unresolved]):
+            return True
+        return any([_may_fit(piece, evidence, apart[: most + 1], had) for piece in pieces])
 
     def _classes(self) -> Dict[int, List[int]]:
         domain = self._ssa.domain
@@ -160,30 +218,66 @@ class PlaceSearch:
         return b""
 
 
-def _fitting(piece: Tuple[int, bytes], evidence: Sequence[Tuple[int, int, int]], had: Optional[_Had]) -> List[int]:
-    # The values with which all evidence is in a piece of memory; at most two.
+def _fitting(piece: Tuple[int, bytes], evidence: Evidence) -> List[int]:
+    # The values with which all evidence is in a piece of constant memory; at most two.
     start, data = piece
-    distance, _, byte = evidence[0]
     low, high = min(evidence)[0], max(evidence)[0]
-    places: List[int] = []
+    distance, _, byte = evidence[0]
+    found = []
+    for place in _places(data, byte):
+        first = place - distance
+        if 0 <= first + low and first + high < len(data):
+            if all([data[first + further] == other for further, _, other in evidence]):
+                found.append((start + first) & MASK)
+                if len(found) > 1:
+                    break
+    return found
+
+
+def _places(data: bytes, byte: int) -> Iterator[int]:
     at = data.find(byte)
     while at >= 0:
-        places.append(at)
+        yield at
         at = data.find(byte, at + 1)
-    if had is not None:
-        places += [word + at - start for word in had.words for at in range(4) if 0 <= word - start < len(data)]
-    found = []
-    for place in places:
-        first = place - distance
-        if first + low < 0 or first + high >= len(data):
-            continue
-        for distance_, number, byte in evidence:
-            at = first + distance_
-            known, bits = (0xFF, data[at]) if had is None else had.at(number, start + at, data[at])
-            if (bits ^ byte) & known:
-                break
-        else:
-            found.append((start + first) & MASK)
-            if len(found) > 1:
-                break
+
+
+def _apart(evidence: Evidence) -> List[Tuple[int, int, int]]:
+    # Bytes of which no store can hide two, the most telling first.
+    found: List[Tuple[int, int, int]] = []
+    for one in evidence:
+        if all([abs(one[0] - other[0]) >= _WIDTH for other in found]):
+            found.append(one)
     return found
+
+
+def _may_fit(piece: Tuple[int, bytes], evidence: Evidence, apart: Evidence, had: _Had) -> bool:
+    # Whether all evidence may have been in a piece of RAM, where one of the bytes that are apart is not hidden.
+    start, data = piece
+    low, high = min(evidence)[0], max(evidence)[0]
+    changed = [word + at - start for word in had.words for at in range(4) if 0 <= word - start < len(data)]
+    firsts = {place - distance for distance, _, byte in apart for place in (*_places(data, byte), *changed)}
+    return any(
+        [
+            _may_have_had(evidence, start + first, data, first, had)
+            for first in firsts
+            if 0 <= first + low and first + high < len(data)
+        ]
+    )
+
+
+def _may_have_had(evidence: Evidence, base: int, data: bytes, first: int, had: _Had) -> bool:
+    # Whether there are as many stores of unknown address as it takes to hide a place.
+    stores: Set[int] = set()
+    hidden: List[int] = []
+    for distance, number, byte in evidence:
+        found = had.hiders(number, base + distance, byte, data[first + distance])
+        if found is not None:
+            stores.update(found)
+            hidden.append(distance)
+            if not found:
+                return False
+    end, count = min(hidden, default=0), 0
+    for distance in sorted(hidden):
+        if distance >= end:
+            end, count = distance + _WIDTH, count + 1
+    return count <= len(stores)

@@ -68,6 +68,7 @@ class Solver:
     :param ssa: With its facts.
     :param memory: The links of the same segment.
     :param assumptions: What calls and handlers keep.
+    :param where: Gives the address of an instruction by its number.
     :param progress: Called now and then with the number of constraints looked at; what it raises ends the work.
     """
 
@@ -76,9 +77,11 @@ class Solver:
         ssa: TraceSsa,
         memory: StoreForwarding,
         assumptions: Assumptions,
+        where: Callable[[int], int],
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         self.ssa = ssa
+        self.where = where
         self.proofs = Justifications(ssa)
         self.propagation = Propagation(ssa, memory, progress)
         self.assumptions = assumptions
@@ -207,7 +210,7 @@ class Solver:
                     dropped |= assumptions.of_functions(blamed)
         else:
             self.propagation.restore(saved)
-        suppose(self.ssa, self.propagation, self.proofs)
+        suppose(self.ssa, self.propagation, self.proofs, self.where)
         self.ends.append(len(self.ssa.domain.log.variable))
 
     def _find_left_behind(self) -> None:

@@ -10,7 +10,7 @@ some links fall, and it goes on from the stage in which the first of these was s
 
 from __future__ import annotations
 
-from typing import Container, Final, List, Sequence, Set
+from typing import Callable, Container, Final, List, Sequence, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -53,14 +53,15 @@ def _is_supposed(constraint: Constraint) -> bool:
     )
 
 
-def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> None:
+def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications, where: Callable[[int], int]) -> None:
     """Link accesses between which all stores turn out to miss.
 
     :param ssa: Of the segment.
     :param propagation: With all that follows without suppositions.
     :param proofs: Finds what a contradiction comes from.
+    :param where: Gives the address of an instruction by its number.
     """
-    course = _Course(ssa, propagation, proofs)
+    course = _Course(ssa, propagation, proofs, PlaceSearch(ssa, where))
     for _ in range(_ROUNDS):
         if not course.run():
             break
@@ -72,11 +73,11 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> 
 class _Course:
     # Suppositions one after the other.
 
-    def __init__(self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications) -> None:
+    def __init__(self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications, search: PlaceSearch) -> None:
         self._ssa = ssa
         self._propagation = propagation
         self._proofs = proofs
-        self._search = PlaceSearch(ssa)
+        self._search = search
         self._unresolved = len(propagation.memory.may_alias.unresolved)
         # What was known before each stage up to the present one.
         self._before: List[Saved] = [propagation.save()]
@@ -152,7 +153,7 @@ class _Course:
         may_alias = memory.may_alias
         supposed = {(source, number) for source, number, _ in may_alias.supposed}
         confirmed, overwritten = may_alias.confirmed(), may_alias.overwritten()
-        refused = {(one.number, one.number) for one in self._placed if self._search.is_hidden(one, memory)}
+        refused = {(one.number, one.number) for one in self._search.hidden(self._placed, memory)}
         if supposed == confirmed and not refused:
             # The links stay; other stores may hit again.
             may_alias.wanted, may_alias.supposed = None, []
