@@ -118,7 +118,7 @@ class Solution:
         border, flow = self.border, self.flow
         readable = border.readable if border else None
         memory = StoreForwarding(self.ssa, word_reader(self.begin), self._left(), readable)
-        assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
+        assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered, self._within)
         assumptions.by_block = flow.threads.by_block
         solver = Solver(self.ssa, memory, assumptions, self.address, self._count)
         solver.saved = self._saved

@@ -1,4 +1,4 @@
-"""Worked by hand: what stores of unknown address may hit, and how often they are looked at."""
+"""Worked by hand: what stores of unknown address may hit."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import CoreState, Tier, no_memory
 from tests.history.executed import history_of
-from tests.recovery.small import CODE, STACK, Ran, built, run
+from tests.recovery.small import CODE, RAM, STACK, Ran, built, run
 
 SOURCE = """
     push {r4, lr}
@@ -316,3 +316,30 @@ def test_names_of_joins_do_not_go_round_for_ever() -> None:
     )
     assert recovery.register(1, "r4")[:2] == (1, Tier.ASSUMED)
     assert recovery.register(1, "r7").value is None
+
+
+def test_false_frame_information_is_given_up_once() -> None:
+    # Of a function that is called often: what else is assumed holds.
+    source = """
+    movs r7, #20
+loop:
+    bl function
+    subs r7, #1
+    bne loop
+    movs r2, #0
+    mov r12, r6
+    b end
+function:
+    push {r4, lr}
+    str r6, [r2]
+    movs r6, #1
+    ldr r6, [r3]
+    pop {r4, pc}
+"""
+    function = CODE + 16
+    told = Told([CODE, function, function + 10, function + 12], {CODE: 0, function: 0, function + 2: 16})
+    registers = {"r2": RAM, "r3": RAM, "r6": 0x66, "sp": STACK}
+    recovery = late(run(source, registers), source, CODE + 2, told)
+    assert recovery.register(1, "r6")[:2] == (0x66, Tier.ASSUMED)
+    text = "the call frame information at %#x does not hold" % (function + 2)
+    assert [one.text for one in recovery.findings] == [text]

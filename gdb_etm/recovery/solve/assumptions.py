@@ -31,14 +31,18 @@ class Assumptions:
     :param ssa: The variables of the segment.
     :param made: The assumptions; others may be added while it is worked out.
     :param entered: Gives the address of the function that a call enters, by the call's number.
+    :param address: Gives the address of an instruction.
     """
 
-    def __init__(self, ssa: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
+    def __init__(
+        self, ssa: TraceSsa, made: List[Assumption], entered: Callable[[int], int], address: Callable[[int], int]
+    ) -> None:
         self._domain = ssa.domain
         self._fixed = ssa.fixed
         # All of them.
         self.made = made
         self._entered = entered
+        self._address = address
         # Threads whose block alone shows what they did afterwards, by the numbers of the
         # instructions before they were left.
         self.by_block: Set[int] = set()
@@ -126,13 +130,21 @@ class Assumptions:
         }
 
     def of_functions(self, refuted: Set[int]) -> Set[int]:
-        """List the assumptions on the same functions, but for those on SP."""
+        """List the assumptions that say the same of the code.
+
+        That a function keeps registers, but for SP, and call frame information at one address.
+        """
         fallen = [self.made[number] for number in refuted]
         entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.slot != SP}
+        told = {self._address(one.number) for one in fallen if one.kind == FRAME}
         return {
             number
             for number, one in enumerate(self.made)
-            if one.kind == CALL and one.slot != SP and self._entered(one.number) in entered
+            if one.kind == CALL
+            and one.slot != SP
+            and self._entered(one.number) in entered
+            or one.kind == FRAME
+            and self._address(one.number) in told
         }
 
 
