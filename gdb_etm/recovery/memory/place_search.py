@@ -55,7 +55,7 @@ class _Had:
         self.words = unknown.union(memory.cells.words)
 
     def hiders(self, number: int, byte: int, wanted: int, last: int) -> Optional[List[int]]:
-        """List stores of unknown address that let a byte have been a value.
+        """List stores of unknown address that a byte may be of.
 
         None if it may have been that without any.
 
