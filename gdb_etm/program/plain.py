@@ -6,11 +6,12 @@ One table look-up tells them, by one byte or two; what is not plain has to be de
 from __future__ import annotations
 
 from array import array
-from sys import byteorder
 from typing import Final, List, Tuple
 
 from gdb_etm.program.isa import Isa
 
+# Whether the host is.
+_IS_BIG_ENDIAN: Final = array("H", [1]).tobytes() == b"\x00\x01"
 # A name of its own is faster to reach than an enumeration's member.
 _A32: Final = Isa.A32
 _T32: Final = Isa.T32
@@ -137,7 +138,7 @@ class CodeWords:
         self.isa = isa
         # Without a copy, where the host is little-endian as the code is.
         self.words = memoryview(data)[: len(data) & ~3].cast("I")
-        if byteorder == "big":
+        if _IS_BIG_ENDIAN:
             swapped = array("I", self.words)
             swapped.byteswap()
             self.words = memoryview(swapped)
