@@ -26,6 +26,13 @@ class Entered(Enum):
     EXCEPTION_RETURN = "exception return"
 
 
+class Move(NamedTuple):
+    """Execution goes on in a frame."""
+
+    frame: Frame
+    entered: Entered
+
+
 class FrameEntry(NamedTuple):
     """An entry before levels are stitched; a segment has no event."""
 

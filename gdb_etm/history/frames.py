@@ -13,6 +13,10 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 from gdb_etm.protocols.elements import Exception_
 
 
+# Functions that a longjmp returns from once more.
+_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
+
+
 class Function(NamedTuple):
     """A function of the program."""
 
@@ -100,6 +104,16 @@ class Frame:
         while frame.is_tail_call and frame.up is not None:
             frame = frame.up
         return frame.up
+
+    def note_return(self, callee: Frame, address: int) -> None:
+        """Note where a call returned to, if a longjmp may lead there."""
+        function = callee.function
+        if function is not None and function.name in _SET_JUMPS and address not in self.set_jumps:
+            self.set_jumps += (address,)
+
+    def expects(self, address: int) -> bool:
+        """Tell whether this frame, or a caller, returns to an address."""
+        return address in [self.return_address, *[caller.return_address for caller in self.callers()]]
 
     def chain(self) -> Iterator[Frame]:
         """Give this frame and its callers, innermost first.

@@ -6,9 +6,9 @@ Reading costs work per executed range, not per instruction, and little for the s
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import AbstractSet, Callable, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import AbstractSet, Callable, List, Optional, Set, Tuple, Union
 
-from gdb_etm.history.entries import Entered, FrameEntry, Resolver
+from gdb_etm.history.entries import Entered, FrameEntry, Move, Resolver
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, exception_of, interrupted, returned_to
 from gdb_etm.history.halts import goes_on
@@ -27,9 +27,8 @@ from gdb_etm.protocols.elements import (
     GapReason,
     Range,
 )
+from gdb_etm.protocols.profile import is_m_profile
 
-# Functions that a longjmp returns from once more.
-_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 # SVCall and PendSV.
 _REQUESTS = (11, 14)
 # Exits whose meaning depends on the frames.
@@ -68,7 +67,7 @@ class RangeReader:
         self._next = 1
         self._halt: Optional[int] = None
         self._held: Optional[HeldReader] = None
-        self._switches = StackSwitches(history.program, self.rows, self._add_stack)
+        self._switches = StackSwitches(history.program, self.rows, self._add_stack, is_m_profile(history.source.core))
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
 
@@ -94,7 +93,7 @@ class RangeReader:
         executed = span.range
         self._next = span.number
         self._halt = None
-        self._switches.execute(executed)
+        self._switches.execute(executed, self._function_at(executed.start))
         self._enter(executed, self._function_at(executed.start))
         last = span.number + executed.instructions - 1
         function = self._frame.function
@@ -106,10 +105,21 @@ class RangeReader:
             function = self._function_at(step.address)
             executed = executed._replace(start=step.address)
             self._next = step.number
-            self._begin(_Move(self._frame.renamed(function), Entered.JUMP), step.address)
+            self._begin(Move(self._frame.renamed(function), Entered.JUMP), step.address)
+        self._change_stack(executed, last)
         self._before = executed
         self._entered = Entered.JUMP
         self._next = last + 1
+
+    def _change_stack(self, executed: Range, last: int) -> None:
+        # Where a plain function goes over to another thread's stack, which has been left there, too.
+        frame = self._frame
+        address = None if frame.is_handling else self._switches.change_in(executed, frame.function)
+        step = None if address is None else self._first_at(self._next + 1, last, address)
+        if step is not None:
+            chosen = self._switches.change(WaitingStack(address, frame, self._stack))
+            self._next = step.number
+            self._begin(Move(self._go_over(chosen, frame.function, step.address), Entered.JUMP), step.address)
 
     def gap(self, gap: Gap) -> None:
         """Note that what ran next is unknown."""
@@ -279,27 +289,27 @@ class RangeReader:
         was_held = self._go_on(start)
         frame = self._frame
         before = self._before
-        move: Optional[_Move] = None
+        move: Optional[Move] = None
         if self._entered is Entered.START:
             if not self.stretches or start != self._resumes or function != frame.function:
                 self._start(Frame(0, function, None, None))
-            move = _Move(self._frame, Entered.START)
+            move = Move(self._frame, Entered.START)
         elif self._entered is Entered.EXCEPTION:
             handler = Frame(frame.level, function, frame, None)
             handler.called_at = frame.called_at
-            move = _Move(handler, Entered.EXCEPTION)
+            move = Move(handler, Entered.EXCEPTION)
         elif self._entered is Entered.EXCEPTION_RETURN:
-            move = _Move(self._resumed(function, start), Entered.EXCEPTION_RETURN)
+            move = Move(self._resumed(function, start), Entered.EXCEPTION_RETURN)
         elif before is not None and before.taken:
             move = self._branch(before, function, start)
         elif function != frame.function:
-            move = _Move(frame.renamed(function), Entered.JUMP)
+            move = Move(frame.renamed(function), Entered.JUMP)
         if move is None and was_held:
-            move = _Move(frame, Entered.START)
+            move = Move(frame, Entered.START)
         if move is not None:
             self._begin(move, start)
 
-    def _branch(self, before: Range, function: Optional[Function], start: int) -> Optional[_Move]:
+    def _branch(self, before: Range, function: Optional[Function], start: int) -> Optional[Move]:
         # Where a taken branch from ``before`` to ``start`` leads; None: on in the same activation.
         frame = self._frame
         leaves = self._exits(before)
@@ -309,20 +319,19 @@ class RangeReader:
             if start == before.end:
                 return None
             self.calls += 1
-            return _Move(self._called(function, before.end), Entered.CALL)
-        if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or _expects(frame, start))):
+            return Move(self._called(function, before.end), Entered.CALL)
+        if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or frame.expects(start))):
             caller = self._returned(frame, start, function)
-            if frame.function is not None and frame.function.name in _SET_JUMPS and start not in caller.set_jumps:
-                caller.set_jumps += (start,)
-            return _Move(caller, Entered.RETURN)
+            caller.note_return(frame, start)
+            return Move(caller, Entered.RETURN)
         if starts and other and function is not None and not function.is_label:
             if leaves is Exit.INDIRECT and self._switches.starts(WaitingStack(before.end, frame, self._stack)):
-                return _Move(self._begun(function, start), Entered.JUMP)
+                return Move(self._begun(function, start), Entered.JUMP)
             self.calls += 1
             called = self._called(function, None)
             called.is_tail_call = True
-            return _Move(called, Entered.TAIL_CALL)
-        return _Move(frame.renamed(function), Entered.JUMP) if other else None
+            return Move(called, Entered.TAIL_CALL)
+        return Move(frame.renamed(function), Entered.JUMP) if other else None
 
     def _returned(self, frame: Frame, start: int, function: Optional[Function]) -> Frame:
         caller = returned_to(frame, start, function)
@@ -345,7 +354,9 @@ class RangeReader:
         if frame.function == function and exception_of(frame) is not None:
             return frame  # to a handler that was interrupted: handlers share one stack
         left = WaitingStack(self._expected, frame, self._stack, self._asked)
-        chosen = self._switches.resume(left, start, function)
+        return self._go_over(self._switches.resume(left, start, function), function, start)
+
+    def _go_over(self, chosen: Optional[WaitingStack], function: Optional[Function], start: int) -> Frame:
         if chosen is None:
             return self._begun(function, start)
         self._stack = chosen.segment
@@ -368,7 +379,7 @@ class RangeReader:
         self.stretches.append(HistorySegment(frame, self._before_gap))
         return self._stack
 
-    def _begin(self, move: _Move, address: int) -> None:
+    def _begin(self, move: Move, address: int) -> None:
         self._frame = move.frame
         self._row(move.frame.level, move.frame.function, address, move.entered, None)
 
@@ -387,14 +398,3 @@ class RangeReader:
             if isinstance(item, TracedInstruction) and item.address >= address and first <= item.number <= last:
                 return item
         return None
-
-
-class _Move(NamedTuple):
-    # Execution goes on in this frame.
-    frame: Frame
-    entered: Entered
-
-
-def _expects(frame: Frame, address: int) -> bool:
-    # Whether some caller waits for a return to this address.
-    return address in [frame.return_address, *[caller.return_address for caller in frame.callers()]]

@@ -2,6 +2,8 @@
 
 A trace says where an exception returned to, not with which stack.  A task goes on where it was interrupted,
 so stacks that wait are found by their addresses; ``identities.py`` knows what tells several at one address apart.
+A task that was left by a plain function goes on in that function.  A handler that has only moved the process stack
+pointer stays on that stack: it makes the task call a function, or ends that call.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 from typing import AbstractSet, Callable, Dict, List, Optional, Tuple
 
 from gdb_etm.history.entries import FrameEntry
-from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.frames import Frame, Function, find_caller
 from gdb_etm.history.identities import Correction, Identities
 from gdb_etm.history.stacks import Before, WaitingStack
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.stack_changes import StackChange, process_stack_changes, stack_changes
 from gdb_etm.protocols.elements import Range
 
 
@@ -23,11 +26,16 @@ class StackSwitches:
     :param program: The program that ran.
     :param rows: The entries so far of the call history.
     :param add: Adds a stack that begins with a frame, and gives the index of its segment.
+    :param m_profile: Whether handlers have a stack of their own.
     """
 
-    def __init__(self, program: Program, rows: List[FrameEntry], add: Callable[[Frame], int]) -> None:
+    def __init__(self, program: Program, rows: List[FrameEntry], add: Callable[[Frame], int], m_profile: bool) -> None:
         self._program = program
+        self._m_profile = m_profile
         self._known: Dict[Tuple[int, int], bool] = {}
+        # By function and instruction set, and by handler.
+        self._changes: Dict[Tuple[int, Isa], Tuple[StackChange, ...]] = {}
+        self._process_changes: Dict[int, Tuple[StackChange, ...]] = {}
         # Whether a handler has set the stack pointer.
         self.written = False
         self._identities = Identities(rows, add)
@@ -51,9 +59,22 @@ class StackSwitches:
             )
         return known
 
-    def execute(self, executed: Range) -> None:
-        """Look at what runs."""
-        self.written = self.written or self.writes_stack(executed)
+    def execute(self, executed: Range, function: Optional[Function]) -> None:
+        """Look at what runs.
+
+        :param function: The function that it begins in.
+        """
+        if not self.written and self.writes_stack(executed):
+            self.written = function is None or self._changes_process_stack(executed, function)
+
+    def _changes_process_stack(self, executed: Range, function: Function) -> bool:
+        # Whether what it sets is another stack's, as far as the function shows.
+        changes = self._process_changes.get(function.start)
+        if changes is None:
+            code = self._program.read(function.start, function.end - function.start)
+            changes = self._process_changes[function.start] = process_stack_changes(code, function.start)
+        is_within = function.start <= executed.start and executed.end <= function.end
+        return not is_within or any(executed.start <= change.address < executed.end for change in changes)
 
     def starts(self, left: WaitingStack) -> bool:
         """Tell whether a jump out of a function starts a thread.
@@ -70,6 +91,35 @@ class StackSwitches:
         self.written = False
         self._identities.switch(left, None, ())
         return True
+
+    def change_in(self, executed: Range, function: Optional[Function]) -> Optional[int]:
+        """Give the address from which on another stack is in use.
+
+        :param executed: A range of the function.
+        :returns: None if the stack stays.
+        """
+        if function is None:
+            return None
+        key = function.start, executed.isa
+        changes = self._changes.get(key)
+        if changes is None:
+            code = self._program.read(function.start, function.end - function.start)
+            changes = self._changes[key] = stack_changes(code, function.start, executed.isa)
+        for change in changes:
+            if executed.start <= change.address < executed.end:
+                return change.end if change.end < executed.end else change.address
+        return None
+
+    def change(self, left: WaitingStack) -> Optional[WaitingStack]:
+        """Go over to another stack in the middle of a function.
+
+        :param left: The stack in use; its address is where the other one goes on.
+        :returns: None for a stack that was not seen so far.
+        """
+        waiting = self._identities.waiting
+        fitting = [one for one in waiting if one.address == left.address and one.frame.function == left.frame.function]
+        self._identities.switch(left, fitting[0] if fitting else None, fitting[1:])
+        return fitting[0] if fitting else None
 
     def gap(self, running: WaitingStack) -> Before:
         """Give the stacks before a gap."""
@@ -88,6 +138,9 @@ class StackSwitches:
         :returns: None for a stack that was not seen so far.
         """
         written, self.written = self.written, False
+        called = None if written else self._called(left, start, function)
+        if called is not None:
+            return left._replace(frame=called)
         waiting = self._identities.waiting
         fitting = [one for one in waiting if one.goes_on_at(start) and one.frame.function == function]
         others = [one for one in fitting if one.address == start] or fitting
@@ -99,6 +152,19 @@ class StackSwitches:
             return left
         self._identities.switch(left, others[0] if others else None, [*others[1:], left] if same else others[1:])
         return others[0] if others else None
+
+    def _called(self, left: WaitingStack, start: int, function: Optional[Function]) -> Optional[Frame]:
+        # The frame of a function that the handler makes the interrupted code call, or that it ends such a call for.
+        if not self._m_profile or left.frame.function == function or left.address is None or function is None:
+            return None
+        if any(one.goes_on_at(start) for one in self._identities.waiting):
+            return None
+        caller = find_caller(left.frame, start, function)
+        if caller is not None:
+            return caller
+        called = Frame(left.frame.level + 1, function, left.frame, left.address)
+        called.called_at = left.frame.called_at
+        return called
 
     def arrive(self, frame: Frame, caller: Frame, start: int, function: Optional[Function]) -> Optional[Correction]:
         """Take a return: it may show that another stack goes on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple, Union
 
-from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, Core, MemoryImage, TraceSource
 from gdb_etm.history.call_steps import StepMemory
 from gdb_etm.history.calls import CallHistory, Entry, Segment, ThreadSwitch, call_history
 from gdb_etm.history.exits import Exits
@@ -40,13 +40,21 @@ class Path:
         self._code: Dict[int, bytes] = {}
         self._legs: Dict[Range, Leg] = {}
         self._recorder = Recorder(RunTable(), lambda position: position)
+        self._core: Optional[Core] = None
+
+    def of(self, core: str) -> "Path":
+        """Say which core runs it."""
+        self._core = Core("CORE_0", core, {})
+        return self
 
     def run(self, start: int, nops: int, last: bytes = b"", taken: bool = True) -> "Path":
         """Run NOPs from ``start``, then ``last``, which branches if ``taken``."""
-        code = NOP * nops + last
+        return self.code(start, nops + (1 if last else 0), NOP * nops + last, bool(last) and taken)
+
+    def code(self, start: int, count: int, code: bytes, taken: bool = False) -> "Path":
+        """Run some instructions, the last of which branches if ``taken``."""
         self._code.update({start + at: code[at : at + 1] for at in range(len(code))})
-        count = nops + (1 if last else 0)
-        executed = Range(start, start + len(code), count, Isa.T32, bool(last) and taken)
+        executed = Range(start, start + len(code), count, Isa.T32, taken)
         # As decoders do: one object for what is the same.
         self._recorder.add(self._legs.setdefault(executed, Leg((executed,))), 0)
         return self
@@ -79,7 +87,7 @@ class Path:
         """Give the history and the program."""
         images = [MemoryImage(address, code, "path") for address, code in sorted(self._code.items())]
         program = Program(images)
-        source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
+        source = TraceSource("ETM_0", "etmv4", {}, self._core, tuple(images))
         return ExecutionHistory(self._recorder, source, Blocks(program), BufferEnd.STARTED), program
 
     def resolve(self, address: int) -> Optional[Function]:

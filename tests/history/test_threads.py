@@ -225,6 +225,36 @@ def turns(items: List[Item]) -> List[Tuple[int, int]]:
     return found
 
 
+# push {r4-r7, lr}; str sp, [r1, #8]; ldr sp, [r0, #8]; pop {r4-r7, pc}
+SWITCH = bytes.fromhex("f0b5c1f808d0d0f808d0f0bd")
+
+
+def switching() -> Path:
+    # main and a task switch by a plain function; each goes on behind its own call.
+    p = Path({**FUNCTIONS, "swap": (0x600, 0x60C)}).run(0x100, 0, BL).run(0x500, 0, BL).code(0x600, 4, SWITCH, True)
+    return p.run(0x200, 0, BL).run(0x400, 0, BL).code(0x600, 4, SWITCH, True)
+
+
+def test_a_plain_function_goes_over_to_another_thread() -> None:
+    p = switching()
+    begun = [(0, "main"), (1, "inner"), (2, "swap"), "1 to 2", (1, "swap"), (0, "task"), (1, "wait"), (2, "swap")]
+    assert outline(p) == [*begun, "2 to 1", (2, "swap")]
+    # It returns to where the first one has called.
+    p.run(0x504, 0, BX_LR).run(0x104, 1)
+    assert outline(p)[-4:] == ["2 to 1", (2, "swap"), (1, "inner"), (0, "main")]
+
+
+def test_a_handler_that_moves_psp_makes_its_thread_call_a_function() -> None:
+    # mrs r3, psp; subs r3, #32; msr psp, r3: and the other way round.
+    down, up = bytes.fromhex("eff30983203b83f30988"), bytes.fromhex("eff30983203383f30988")
+    p = Path({**FUNCTIONS, "made": (0x600, 0x700), "svc": (0x800, 0x900)}).of("Cortex-M4")
+    p.run(0x100, 0, BL).run(0x200, 1).take("SysTick", 15, 0x202).code(0x700, 3, down).run(0x70A, 0, BX_LR)
+    p.event(ExceptionReturn(0)).run(0x600, 1).take("SVCall", 11, 0x602).code(0x800, 3, up).run(0x80A, 0, BX_LR)
+    p.event(ExceptionReturn(0)).run(0x202, 1, BX_LR).run(0x104, 1)
+    levels = [(0, "main"), (1, "task"), (2, "<SysTick>"), (2, "handler"), (2, "made"), (3, "<SVCall>"), (3, "svc")]
+    assert p.outline() == [*levels, (1, "task"), (0, "main")]
+
+
 def test_a_handler_in_which_a_history_begins_is_no_thread() -> None:
     # Also where it goes on after a gap.
     p = Path(FUNCTIONS).run(0x702, 1, BL).run(0x500, 1, BX_LR).run(0x708, 1, BX_LR).event(ExceptionReturn(0))

@@ -38,6 +38,7 @@ from gdb_etm.recovery.ssa.runs import (
 from gdb_etm.recovery.ssa.segments import within
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 
@@ -90,8 +91,9 @@ class SsaBuilder:
         self.current: List[int] = []
         self.calls = CallMatcher(ssa)
         self._exceptions = TraceExceptions(ssa, self.calls, features, self._m_profile)
+        switches = PlainSwitches(history.program, ssa.rules.objects)
         self.threads = ThreadSwitches(
-            ssa, history.program, self._runs, self.calls, self._exceptions, self._address, word, later
+            *(ssa, history.program, switches, self._runs, self.calls, self._exceptions, self._address, word, later)
         )
         self._limits = limits
         # The slots in an IT block, if its condition fails and if it passes; and the variable of that bit.
@@ -103,6 +105,7 @@ class SsaBuilder:
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
+        self._switches = switches
         self._functions = self._make_functions(points_to)
         self._branches = BranchTargets(ssa, self.calls, self._functions, self._address)
         # Whether SP or a frame pointer has changed since call frame information was looked at.
@@ -113,7 +116,7 @@ class SsaBuilder:
         if frames is None:
             return None
         frame_of = points_to.frame_of if points_to is not None else lambda address: None
-        return Functions(self.ssa, self.calls, frames, self._templates.at_address, frame_of)
+        return Functions(self.ssa, self.calls, frames, self._templates.at_address, frame_of, self._switches.has)
 
     def begin(self) -> None:
         """Give every slot a variable."""
@@ -248,6 +251,8 @@ class SsaBuilder:
             self._functions.access(template, accesses)
         if self._traced is not None:
             self._traced.take(number, accesses)
+        if self._switches.has(template):
+            self.calls.change_stack()
         if template.call:
             self.calls.call(number, template.address + template.size, current)
         if template.target is not None:

@@ -14,6 +14,7 @@ from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
 from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
@@ -36,6 +37,7 @@ class ThreadSwitches:
     """Ties each thread that goes on to where it was left.
 
     :param ssa: The segment's variables.
+    :param switches: Where SP becomes another stack's.
     :param runs: What the segment consists of.
     :param calls: The open calls of the same segment.
     :param exceptions: The exceptions of the same segment.
@@ -48,6 +50,7 @@ class ThreadSwitches:
         self,
         ssa: TraceSsa,
         program: Program,
+        switches: PlainSwitches,
         runs: Sequence[Part],
         calls: CallMatcher,
         exceptions: TraceExceptions,
@@ -57,6 +60,7 @@ class ThreadSwitches:
     ) -> None:
         self._ssa = ssa
         self._program = program
+        self._switches = switches
         self._runs = runs
         self._calls = calls
         self._exceptions = exceptions
@@ -86,7 +90,7 @@ class ThreadSwitches:
         """Match threads where handlers return that have set PSP."""
         tracker = self._new_tracker()
         self._track(tracker, 0)
-        if tracker.has_switched:
+        if tracker.has_switched and not tracker.has_switched_plainly:
             self._matcher = matcher = ThreadMatcher(tracker)
             self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word, self._last_pointer)
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
@@ -114,6 +118,8 @@ class ThreadSwitches:
         """
         tracker = self._new_tracker()
         self._track(tracker, number)
+        if tracker.has_switched_plainly:
+            return None
         values = {index: known(variable) for index, variable in self.popped.items()}
         frames = {index: value for index, value in values.items() if value is not None}
         return tracker.handed(self._address(number), frames, self._last_word, self._last_pointer)
@@ -211,7 +217,7 @@ class ThreadSwitches:
 
     def _new_tracker(self) -> ThreadTracker:
         switches = ContextSwitches(lambda address: self._ssa.read_constant(address, 4))
-        return ThreadTracker(self._program, switches, self._later)
+        return ThreadTracker(self._program, switches, self._switches, self._later)
 
     def _track(self, tracker: ThreadTracker, number: int) -> None:
         # From an instruction on.

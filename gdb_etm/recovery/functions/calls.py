@@ -140,6 +140,13 @@ class CallMatcher:
         self._activations += 1
         self.activation = self._activations
 
+    def change_stack(self) -> None:
+        """Go over to another thread's stack, of which nothing is known."""
+        self.stack, self.entries, self.left = [], [], (0, [])
+        self.frame = NO_FRAME
+        self.entered = True
+        self.enter()
+
     def tie(self, number: int, activations: Sequence[int]) -> None:
         """Tie activations to a thread: they hold only if it goes on.
 

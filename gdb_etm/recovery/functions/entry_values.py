@@ -62,6 +62,7 @@ class EntryValues:
     :param private: Tells which functions' frames only they themselves write.
     :param template: Gives the instruction at an address, of the instruction set of another one.
     :param read: Reads memory that does not change.
+    :param switches: Tells where another thread's registers and stack come.
     """
 
     def __init__(
@@ -71,12 +72,14 @@ class EntryValues:
         private: Escape,
         template: Callable[[int, Template], Optional[Template]],
         read: Callable[[int, int], Optional[int]],
+        switches: Callable[[Template], bool],
     ) -> None:
         self._information = information
         self._branches = branches
         self._private = private
         self._template = template
         self._read = read
+        self._switches = switches
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
         # By function, the registers that it writes without being known to save them.
@@ -261,6 +264,8 @@ class EntryValues:
                 if word > _FRAME_WORDS and always and keeps_words and detail[0] == _WORD:
                     known[word] = known[slot]
         self._leave(template, known)
+        if self._switches(template):
+            known.clear()
 
     def _rename(self, address: int, known: Known) -> None:
         # What the same instruction has made before is another value than what it makes now.

@@ -28,6 +28,7 @@ class Functions:
     :param template: Gives the instruction at an address, of the instruction set of another one.
     :param frame_of: Gives the beginning of a function whose frame alone an instruction accesses, by its address, if
         others can reach this frame by their arguments alone.
+    :param switches: Tells where another thread's stack comes.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Functions:
         information: FrameInformation,
         template: Callable[[int, Template], Optional[Template]],
         frame_of: Callable[[int], Optional[int]],
+        switches: Callable[[Template], bool],
     ) -> None:
         self._ssa = ssa
         self._frame_of = frame_of
@@ -46,7 +48,7 @@ class Functions:
         self._frames = StackFrames(information, template)
         self._main_stack = MainStack(ssa.program, information, ssa.rules.ram, self._frames, template)
         self._escape = Escape(information, branches, template)
-        self._entry_values = EntryValues(information, branches, self._escape, template, ssa.read_constant)
+        self._entry_values = EntryValues(*(information, branches, self._escape, template, ssa.read_constant, switches))
         # Accesses to frames that nobody else can reach.
         self.owned = PrivateAccesses(ssa, calls)
 

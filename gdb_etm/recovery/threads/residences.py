@@ -13,6 +13,7 @@ from gdb_etm.recovery.lift.operations import PSP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Word
 from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 from gdb_etm.recovery.threads.control_blocks import Period
 
 # Calls that one return may leave at once, as in calls.py.
@@ -64,12 +65,20 @@ class ThreadTracker:
 
     :param program: The program that ran.
     :param switches: Works out what handlers do.
+    :param plain: Where SP becomes another stack's.
     :param later: What ran afterwards; None when that is the end, or is not known.
     """
 
-    def __init__(self, program: Program, switches: ContextSwitches, later: Optional[LaterThreads] = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        switches: ContextSwitches,
+        plain: PlainSwitches,
+        later: Optional[LaterThreads] = None,
+    ) -> None:
         self._program = program
         self._switches = switches
+        self._plain = plain
         self.later = later
         # What the running handlers did.
         self._handled: List[Part] = []
@@ -85,6 +94,8 @@ class ThreadTracker:
         self._last_goes_on: Optional[bool] = None
         # Whether any handler set PSP.
         self.has_switched = False
+        # Whether anything else changed between threads, so that a turn need not be one thread's.
+        self.has_switched_plainly = False
 
     @property
     def last_goes_on(self) -> bool:
@@ -119,6 +130,7 @@ class ThreadTracker:
                 self._residence.calls.append(template.address + template.size) if not self.depth else None
             if self.depth and PSP in template.writes:
                 self._switched = self.has_switched = True
+            self.has_switched_plainly = self.has_switched_plainly or self._plain.has(template)
         last = templates[-1]
         self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
 

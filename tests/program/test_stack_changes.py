@@ -1,0 +1,74 @@
+"""Worked by hand: functions that go over to another stack.
+
+The instructions' encodings are the assembler's.
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+
+from gdb_etm.program.isa import Isa
+from gdb_etm.program.stack_changes import process_stack_changes, stack_changes
+
+START = 0x1000
+
+
+def found(code: str, isa: Isa) -> List[int]:
+    return [one.address - START for one in stack_changes(bytes.fromhex(code), START, isa)]
+
+
+def test_sp_is_stored_elsewhere_and_loaded() -> None:
+    # push {r4-r7, lr}; str sp, [r1, #8]; ldr sp, [r0, #8]; pop {r4-r7, pc}
+    code = bytes.fromhex("f0b5 c1f808d0 d0f808d0 f0bd")
+    (change,) = stack_changes(code, START, Isa.T32)
+    assert (change.address, change.end) == (START + 6, START + 10)
+
+
+@pytest.mark.parametrize(
+    "code, isa, at",
+    [
+        # push {r4, lr}; mov r3, sp; str r3, [r0]; ldr r2, [r1]; mov sp, r2; pop {r4, pc}
+        ("10b5 6b46 0360 0a68 9546 10bd", Isa.T32, 8),
+        # stmia r1!, {r4-r11, sp, lr}; ldm r0!, {r4-r11, sp, pc}
+        ("f06fa1e8 f0afb0e8", Isa.A32, 4),
+        # mov x9, sp; str x9, [x0]; ldr x9, [x1]; mov sp, x9; ret
+        ("e9030091 090000f9 290040f9 3f010091 c0035fd6", Isa.A64, 12),
+    ],
+)
+def test_through_other_registers_and_in_other_instruction_sets(code: str, isa: Isa, at: int) -> None:
+    assert found(code, isa) == [at]
+
+
+@pytest.mark.parametrize(
+    "code, isa",
+    [
+        # A longjmp: ldmia r0!, {r4-r11, ip, lr}; mov sp, ip; bx lr
+        ("b0e8f05f e546 7047", Isa.T32),
+        # Room on the stack is given back: push {r7}; add r7, sp, #0; mov r3, sp; str r3, [r7, #-4]; ldr r3, [r7, #-4];
+        # mov sp, r3; pop {r7}; bx lr
+        ("80b4 00af 6b46 47f8043c 57f8043c 9d46 80bc 7047", Isa.T32),
+        # A frame: mov ip, sp; push {fp, ip, lr, pc}; sub fp, ip, #4; ldm sp, {fp, sp, pc}
+        ("0dc0a0e1 00d82de9 04b04ce2 00a89de8", Isa.A32),
+        # A setjmp: mov x9, sp; str x9, [x0]; ret
+        ("e9030091 090000f9 c0035fd6", Isa.A64),
+    ],
+)
+def test_what_sets_sp_to_its_own_stacks_or_stores_none(code: str, isa: Isa) -> None:
+    assert not found(code, isa)
+
+
+@pytest.mark.parametrize(
+    "code, at",
+    [
+        # mrs r0, psp; stmdb r0!, {r4-r11}; ldr r1, [r2]; str r0, [r1]; ldr r0, [r3]; ldmia r0!, {r4-r11}; msr psp, r0
+        ("eff30980 20e9f00f 1168 0860 1868 b0e8f00f 80f30988", [18]),
+        # What a call gives may be anything: mrs r0, psp; bl; msr psp, r0
+        ("eff30980 fff7cfff 80f30988", [8]),
+        # A frame more, for the same thread: mrs r3, psp; subs r3, #32; str r2, [r3, #24]; msr psp, r3
+        ("eff30983 203b 9a61 83f30988", []),
+    ],
+)
+def test_a_handler_sets_psp_to_another_stack(code: str, at: List[int]) -> None:
+    assert [one.address - START for one in process_stack_changes(bytes.fromhex(code), START)] == at
