@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import AbstractSet, Callable, Dict, List, Optional, Tuple
 
 from gdb_etm.history.entries import FrameEntry
-from gdb_etm.history.frames import Frame, Function, find_caller
+from gdb_etm.history.frames import Frame, Function, find_caller, returned_to
 from gdb_etm.history.identities import Correction, Identities
 from gdb_etm.history.stacks import Before, WaitingStack
 from gdb_etm.program.image import Program
@@ -159,9 +159,8 @@ class StackSwitches:
             return None
         if any(one.goes_on_at(start) for one in self._identities.waiting):
             return None
-        caller = find_caller(left.frame, start, function)
-        if caller is not None:
-            return caller
+        if left.asked and start != function.start or find_caller(left.frame, start, function) is not None:
+            return returned_to(left.frame, start, function)
         called = Frame(left.frame.level + 1, function, left.frame, left.address)
         called.called_at = left.frame.called_at
         return called

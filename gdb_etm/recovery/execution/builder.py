@@ -20,7 +20,7 @@ from gdb_etm.recovery.execution.traced_transfers import TracedTransfers
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
-from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, PSP, SP
+from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.exception_frames import Word
@@ -90,8 +90,8 @@ class SsaBuilder:
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
         self.calls = CallMatcher(ssa)
-        self._exceptions = TraceExceptions(ssa, self.calls, features, self._m_profile)
-        switches = PlainSwitches(history.program, ssa.rules.objects)
+        self._switches = switches = PlainSwitches(history.program, ssa.rules.objects)
+        self._exceptions = TraceExceptions(ssa, self.calls, features, self._m_profile, switches.is_entry)
         self.threads = ThreadSwitches(
             *(ssa, history.program, switches, self._runs, self.calls, self._exceptions, self._address, word, later)
         )
@@ -105,7 +105,6 @@ class SsaBuilder:
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
-        self._switches = switches
         self._functions = self._make_functions(points_to)
         self._branches = BranchTargets(ssa, self.calls, self._functions, self._address)
         # Whether SP or a frame pointer has changed since call frame information was looked at.
@@ -239,6 +238,7 @@ class SsaBuilder:
         elif template.moves:
             self._moved = True
         executed = True
+        pointer = current[SP]
         accesses = len(ssa.accesses)
         if template.condition == ALWAYS:
             self._predicate = -1
@@ -252,7 +252,7 @@ class SsaBuilder:
         if self._traced is not None:
             self._traced.take(number, accesses)
         if self._switches.has(template):
-            self.calls.change_stack()
+            self.threads.change(Suspended(number, self.calls.activation, self.calls.stack, pointer), current)
         if template.call:
             self.calls.call(number, template.address + template.size, current)
         if template.target is not None:
@@ -281,7 +281,7 @@ class SsaBuilder:
             ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
             ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
-        if PSP in template.writes:
+        if self._switches.changes_process_stack(template):
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, True)
@@ -319,7 +319,7 @@ class SsaBuilder:
             ssa.put(slot, current[slot])
         if template.kills:
             self._predicate = -1
-        if PSP in template.writes:
+        if self._switches.changes_process_stack(template):
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, False)

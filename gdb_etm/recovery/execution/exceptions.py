@@ -5,7 +5,7 @@ Of A-profile's banked registers nothing is said.
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.execution.exception_semantics import (
@@ -84,13 +84,22 @@ class TraceExceptions:
     :param calls: The open calls of the same segment.
     :param features: What is known of the core.
     :param m_profile: Whether the core is of M-profile.
+    :param is_entry: Checks whether a function begins at an address.
     """
 
-    def __init__(self, ssa: TraceSsa, calls: CallMatcher, features: Features, m_profile: bool) -> None:
+    def __init__(
+        self,
+        ssa: TraceSsa,
+        calls: CallMatcher,
+        features: Features,
+        m_profile: bool,
+        is_entry: Callable[[int], bool],
+    ) -> None:
         self._ssa = ssa
         self._calls = calls
         self._semantics = ExceptionSemantics(ssa, features)
         self._m_profile = m_profile
+        self._is_entry = is_entry
         self._pushed = PUSHED + PUSHED_FLOATS if features.fpu else PUSHED
         self._open: List[Optional[_Entry]] = []
         # Threads that were left, by the index of the exception.
@@ -177,11 +186,12 @@ class TraceExceptions:
         # A handler that wrote PSP returns to a thread that uses it.
         switched = bool(self._open) and self._open[-1] is None
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
+        made: Optional[_Entry] = None
         if entry is None and left is not None:
             entry, kind = self._left[left][0], THREAD
         if entry is not None and not _may_go_on(entry, goes_on):
             # Its frame was changed, or it is another one.
-            entry = None
+            made, entry = entry, None
         resumption = None
         if self._m_profile:
             resumption = self._semantics.pop(target, current)
@@ -212,8 +222,20 @@ class TraceExceptions:
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
                 calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
             calls.assumptions += self._kept(entry, resumed, kind)
+        if made is not None and self._m_profile:
+            self._go_elsewhere(made, goes_on, current)
         self._put_all(current)
         return resumption
+
+    def _go_elsewhere(self, entry: _Entry, address: Optional[int], current: List[int]) -> None:
+        # The handler has made the code that it interrupted call a function, or has ended such a call.
+        calls = self._calls
+        calls.stack = list(entry.stack)
+        if address is None or calls.returns(address, current):
+            return
+        if entry.address is not None and (entry.keeps_all or self._is_entry(address)):
+            kept = entry.kept[: len(calls.slots)]
+            calls.stack.append(OpenCall(entry.address, entry.number, kept, entry.frame, entry.activation))
 
     def _kept(self, entry: _Entry, resumed: _Resumed, kind: int) -> List[Assumption]:
         # What is in a frame may be changed, but the same stack goes on in the same mode.

@@ -8,13 +8,15 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 from gdb_etm.recovery.execution.exception_semantics import is_request
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
-from gdb_etm.recovery.functions.calls import Assumption, CallMatcher
-from gdb_etm.recovery.ssa.exception_frames import Waiting, Word
+from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, CallMatcher
+from gdb_etm.recovery.lift.operations import SP
+from gdb_etm.recovery.ssa.exception_frames import Waiting, Word, can_search
 from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
 from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
 from gdb_etm.recovery.threads.plain_switches import PlainSwitches
+from gdb_etm.recovery.threads.plain_turns import PlainMatches, match_turns, return_word
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
@@ -75,6 +77,9 @@ class ThreadSwitches:
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._resumed: Dict[int, int] = {}
         self._waiting: List[Tuple[int, Waiting]] = []
+        # What plain functions switched, and the threads that they left, by their instructions.
+        self._turns = PlainMatches({}, [])
+        self._changed: Dict[int, Tuple[Suspended, int]] = {}
         # By the index of an exception return: that of the one before, that of the exception, what the handler did.
         self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
         # The last instructions before exception returns, by their indices.
@@ -90,7 +95,11 @@ class ThreadSwitches:
         """Match threads where handlers return that have set PSP."""
         tracker = self._new_tracker()
         self._track(tracker, 0)
-        if tracker.has_switched and not tracker.has_switched_plainly:
+        if tracker.has_switched_plainly and not tracker.has_switched:
+            residences, goes_on = tracker.residences, tracker.last_goes_on
+            stacks = self._ssa.rules.stacks if can_search(self._ssa.rules.stacks) else ()
+            self._turns = match_turns(residences, goes_on, return_word(tracker.after_change), stacks, self._last_word)
+        elif tracker.has_switched and not tracker.has_switched_plainly:
             self._matcher = matcher = ThreadMatcher(tracker)
             self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word, self._last_pointer)
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
@@ -108,6 +117,25 @@ class ThreadSwitches:
         if resumed is not None:
             self._calls.assumptions += self.scheduler.same(self._exceptions.left(resumed).number, self._ssa.number)
         return resumed
+
+    def change(self, at: Suspended, current: Sequence[int]) -> None:
+        """Go over to another thread in a plain function.
+
+        :param at: What is left by the instruction that has just run.
+        :param current: The variable of each slot after it.
+        """
+        calls = self._calls
+        function = calls.function
+        self._changed[at.number] = at, function
+        calls.change_stack()
+        left = self._turns.resumed.get(at.number)
+        if left is None or left not in self._changed:
+            return
+        before, calls.function = self._changed[left]
+        # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
+        calls.stack, calls.activation = [call._replace(frame=NO_FRAME) for call in before.stack], before.activation
+        calls.tie(left, [before.activation] + [call.activation for call in before.stack])
+        calls.assumptions.append(Assumption(THREAD, SP, before.pointer, current[SP], left, at.number))
 
     def since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[LaterThreads]:
         """List the threads that ran from an instruction to the end.
@@ -135,6 +163,12 @@ class ThreadSwitches:
         waits = [self._exceptions.waits(left, frame) for left, frame in self._waiting]
         for left, _ in self._waiting:
             finish(left_at(left))
+        for saved in self._turns.waiting:
+            at, _ = self._changed[saved.left]
+            finish(at)
+            constant = self._ssa.constant(saved.address)
+            known = [Assumption(WAITING, SP, constant, at.pointer, at.number, last)]
+            waits.append((Wait(at.number, at.pointer, saved.address, saved.size), known))
         running = self._matcher.running()
         if running is not None:
             block, current, resumed, left_to = running
@@ -227,7 +261,7 @@ class ThreadSwitches:
             if not started:
                 continue
             if isinstance(item, InstructionRun):
-                tracker.execute(item.templates, item.taken[-1] is not False)
+                tracker.execute(item.number, item.templates, item.taken[-1] is not False)
             elif isinstance(item, Exception_):
                 tracker.enter(index, item.return_address, is_request(item))
             elif isinstance(item, ExceptionReturn):

@@ -163,11 +163,9 @@ class CallMatcher:
         :param within: Whether it stays in a function.
         :param pad: What may be a landing pad there.
         """
+        if self.returns(address, current):
+            return
         stack = self.stack
-        for deep in range(1, min(len(stack), _DEEP) + 1):
-            if stack[-deep].returns_to == address:
-                self._leave(len(stack) - deep, current)
-                return
         inside = [] if pad is None else [at for at, call in enumerate(stack) if pad.start < call.returns_to <= pad.end]
         if pad is not None and len(inside) == 1 and (not pad.is_behind_call or stack[inside[0]].returns_to == address):
             # The registers are restored that the functions in between had saved (EHABI32, unwinding phase 2).
@@ -179,6 +177,15 @@ class CallMatcher:
             self.frame = NO_FRAME
             self.entered = True
             self.enter()
+
+    def returns(self, address: int, current: Sequence[int]) -> bool:
+        """End a call that returns to an address, if there is one."""
+        stack = self.stack
+        for deep in range(1, min(len(stack), _DEEP) + 1):
+            if stack[-deep].returns_to == address:
+                self._leave(len(stack) - deep, current)
+                return True
+        return False
 
     def _leave(self, at: int, current: Sequence[int]) -> None:
         # One of the calls has ended, and those that were made in it.

@@ -123,7 +123,7 @@ class ExceptionFrames:
         """
         found: Dict[bool, List[Waiting]] = {True: [], False: []}
         for address in self.at(left.address):
-            if self.follow(address, address + LR_AT, left.calls):
+            if self.follow(address, self.above(address), left.calls):
                 in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
                 found[in_register].append(self.read(address))
         return found[True] or found[False]
@@ -138,6 +138,10 @@ class ExceptionFrames:
         """Read a thread's EXC_RETURN at an address, if it is one."""
         word = self._word(address)
         return word if word is not None and word & _FIXED == _EXC_RETURN else None
+
+    def above(self, frame: int) -> int:
+        """Give where return addresses begin above a frame: with LR in it."""
+        return frame + LR_AT
 
     def follow(self, frame: int, at: int, calls: Sequence[int]) -> int:
         """Find return addresses above a frame.

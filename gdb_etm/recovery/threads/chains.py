@@ -8,9 +8,21 @@ backwards and keeps every way to give successors; what all ways agree in is told
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Final,
+    FrozenSet,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Set,
+    Tuple,
+)
 
-from gdb_etm.recovery.ssa.exception_frames import LR_AT, ExceptionFrames
 from gdb_etm.recovery.threads.residences import Residence, leave_calls
 
 # Where returns lead, innermost first, and whether each looks like a return.
@@ -43,6 +55,21 @@ class _Chain(NamedTuple):
     above: int
 
 
+class WaitingFrames(Protocol):
+    """Frames of waiting threads in memory."""
+
+    def above(self, frame: int) -> int:
+        """Give where return addresses begin above a frame."""
+
+    def follow(self, frame: int, at: int, calls: Sequence[int]) -> int:
+        """Find return addresses above a frame.
+
+        :param at: From where on.
+        :param calls: The return addresses, innermost last.
+        :returns: The address after the outermost one; 0 if one of them is not there.
+        """
+
+
 # Gives the later residences that may follow one, of some, and the frames.
 Followers = Callable[[int, Sequence[int]], Sequence[Successor]]
 # Gives those that may come after a residence, by its index, of those that its ways have.
@@ -65,7 +92,7 @@ class ChainSearch:
         self,
         residences: Sequence[Residence],
         followers: Followers,
-        frames: Optional[ExceptionFrames],
+        frames: Optional[WaitingFrames],
         last: Optional[int],
         choose: Optional[Chooser] = None,
     ) -> None:
@@ -123,7 +150,7 @@ class ChainSearch:
                 if longer is not None:
                     yield way - {chain} | {longer}, successor
             elif successor.frame not in taken:
-                above = self._above(successor.frame, successor.frame + LR_AT, calls)
+                above = self._above(successor.frame, None, calls)
                 if above is not None:
                     yield self._begin(way, number, successor.frame, above), successor
 
@@ -140,11 +167,11 @@ class ChainSearch:
             return None
         return chain._replace(oldest=number, demand=(*residence.outs, *rest)[:_DEEP], above=above)
 
-    def _above(self, frame: int, at: int, calls: Sequence[int]) -> Optional[int]:
+    def _above(self, frame: int, at: Optional[int], calls: Sequence[int]) -> Optional[int]:
         # Where more return addresses are above a frame; None if one of some is not there.
         if frame == SOMEWHERE or self._frames is None:
             return 0
-        return self._frames.follow(frame, at, calls) or None
+        return self._frames.follow(frame, self._frames.above(frame) if at is None else at, calls) or None
 
 
 def _chosen(layer: _Layer, chosen: Set[Successor]) -> _Layer:

@@ -1,4 +1,4 @@
-"""Plain functions that go over to another thread's stack."""
+"""Instructions that go over to another thread's stack."""
 
 from __future__ import annotations
 
@@ -7,33 +7,52 @@ from typing import Dict, FrozenSet, Optional, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.objects import Objects
-from gdb_etm.program.stack_changes import stack_changes
+from gdb_etm.program.stack_changes import process_stack_changes, stack_changes
+from gdb_etm.recovery.lift.operations import PSP
 from gdb_etm.recovery.lift.template import Template
 
 
 class PlainSwitches:
-    """Tells where SP becomes another stack's.
+    """Tells where SP becomes another stack's, and where PSP does.
 
     :param program: The program that ran.
-    :param objects: Its functions; without any nothing is told.
+    :param objects: Its functions; without any PSP always does, and SP never.
     """
 
     def __init__(self, program: Program, objects: Optional[Objects]) -> None:
         self._program = program
         self._functions = () if objects is None else tuple(objects.functions)
         self._known: Dict[Tuple[int, int], FrozenSet[int]] = {}
+        self._known_of_process: Dict[Tuple[int, int], FrozenSet[int]] = {}
 
     def has(self, template: Template) -> bool:
-        """Check whether an instruction goes over to another stack."""
+        """Check whether a plain function sets SP to another stack there."""
         # It rounds SP, as everything does that sets it to something else.
-        if template.rounds is None:
+        bounds = None if template.rounds is None else self._function(template.address)
+        if bounds is None:
             return False
-        at = bisect_right(self._functions, (template.address, 1 << 32)) - 1
-        if at < 0:
-            return False
-        bounds = self._functions[at]
         if bounds not in self._known:
-            code = self._program.read(bounds[0], bounds[1] - bounds[0])
-            changes = stack_changes(code, bounds[0], template.isa)
+            changes = stack_changes(self._program.read(bounds[0], bounds[1] - bounds[0]), bounds[0], template.isa)
             self._known[bounds] = frozenset([change.address for change in changes])
         return template.address in self._known[bounds]
+
+    def changes_process_stack(self, template: Template) -> bool:
+        """Check whether a handler's instruction sets PSP to another stack's."""
+        if PSP not in template.writes:
+            return False
+        bounds = self._function(template.address)
+        if bounds is None:
+            return True
+        if bounds not in self._known_of_process:
+            changes = process_stack_changes(self._program.read(bounds[0], bounds[1] - bounds[0]), bounds[0])
+            self._known_of_process[bounds] = frozenset([change.address for change in changes])
+        return template.address in self._known_of_process[bounds]
+
+    def is_entry(self, address: int) -> bool:
+        """Check whether a function begins at an address."""
+        bounds = self._function(address)
+        return bounds is not None and bounds[0] == address
+
+    def _function(self, address: int) -> Optional[Tuple[int, int]]:
+        at = bisect_right(self._functions, (address, 1 << 32)) - 1
+        return self._functions[at] if at >= 0 else None

@@ -1,6 +1,6 @@
 """Residences: threads in the order in which they ran.
 
-A handler changes between them by setting PSP.
+A handler changes between them by setting PSP, or a plain function by setting SP.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from typing import Dict, Final, List, Mapping, NamedTuple, Optional, Sequence, T
 
 from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.lift.operations import PSP
 from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.ssa.exception_frames import Word
+from gdb_etm.recovery.ssa.exception_frames import Word, goes_on
 from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 from gdb_etm.recovery.threads.control_blocks import Period
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 
 # Calls that one return may leave at once, as in calls.py.
 _DEEP: Final = 4
@@ -25,7 +24,8 @@ _HANDED: Final = 4096
 class Residence:
     """A thread between going on and being left.
 
-    :param resumed: Index of the exception return; None at the beginning of what is known.
+    :param resumed: Index of the exception return, or the number of the plain function's instruction; None at the
+        beginning of what is known.
     """
 
     def __init__(self, resumed: Optional[int]) -> None:
@@ -91,11 +91,14 @@ class ThreadTracker:
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
+        # Whether a handler has just returned that has changed no thread.
+        self._returning = False
         self._last_goes_on: Optional[bool] = None
         # Whether any handler set PSP.
         self.has_switched = False
-        # Whether anything else changed between threads, so that a turn need not be one thread's.
+        # Whether any plain function set SP; what ran after it.
         self.has_switched_plainly = False
+        self.after_change: Sequence[Template] = ()
 
     @property
     def last_goes_on(self) -> bool:
@@ -112,27 +115,52 @@ class ThreadTracker:
         """
         return not self.depth or self._switches.keeps(self._handled, pointer)
 
-    def execute(self, templates: Sequence[Template], branched: bool) -> None:
+    def execute(self, number: int, templates: Sequence[Template], branched: bool) -> None:
         """Take instructions that ran one after the other.
 
+        :param number: Of the first of them.
         :param branched: Whether the last of them branched, if it is an indirect branch.
         """
         first = templates[0].address
         if self._resuming:
             self._resuming = False
             self._residence.address = first
+        elif self._returning:
+            self._go_back(first)
         elif self._branch is not None:
             self._arrive(first, self._branch)
         if self.depth:
             self._handled.append(templates)
-        for template in templates:
+        for at, template in enumerate(templates):
             if template.call:
                 self._residence.calls.append(template.address + template.size) if not self.depth else None
-            if self.depth and PSP in template.writes:
+            if self.depth and self._plain.changes_process_stack(template):
                 self._switched = self.has_switched = True
-            self.has_switched_plainly = self.has_switched_plainly or self._plain.has(template)
+            if self._plain.has(template):
+                self._change(number + at, template.address + template.size)
+                self.after_change = templates[at + 1 :]
         last = templates[-1]
         self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
+
+    def _change(self, number: int, address: int) -> None:
+        # A plain function goes over to another thread, which was left there, too.
+        self.has_switched_plainly = True
+        self._residence.left, self._residence.left_at, self._residence.asked = number, address, False
+        self._residence = Residence(number)
+        self._residence.address = address
+        self.residences.append(self._residence)
+
+    def _go_back(self, address: int) -> None:
+        # From a handler to its thread: it may have made it call a function, or ended such a call.
+        self._returning = False
+        one = self._residence
+        if one.left_at is not None and address not in goes_on(one.left_at, one.asked):
+            if leave_calls(one.calls, address):
+                return
+            if one.asked and not self._plain.is_entry(address):
+                one.outs.append((address, True))
+            else:
+                one.calls.append(one.left_at)
 
     def _arrive(self, address: int, branch: Template) -> None:
         residence = self._residence
@@ -153,6 +181,8 @@ class ThreadTracker:
         :param asked: Whether the interrupted code may have asked for it.
         """
         if not self.depth:
+            if self._returning and return_address is not None:
+                self._go_back(return_address)
             if self._branch is not None and return_address is not None:
                 self._arrive(return_address, self._branch)
             if self._resuming:
@@ -183,6 +213,8 @@ class ThreadTracker:
             self._residence = Residence(index)
             self.residences.append(self._residence)
             self._resuming = True
+        else:
+            self._returning = True
         self.depth = 0
 
     def join(self) -> None:

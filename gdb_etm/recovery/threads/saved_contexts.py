@@ -1,4 +1,4 @@
-"""Saved contexts: registers that a handler stored below a waiting thread's frame.
+"""Saved contexts: registers stored below a waiting frame, or in it.
 
 They are in memory still at the end.
 """
@@ -13,8 +13,9 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
 _BELOW: Final = 160
-# Instructions after the exception that are looked at.
+# Instructions that are looked at, after the exception, or before the plain function's switch.
 _SOON: Final = 400
+_BEFORE: Final = 24
 
 
 class Wait(NamedTuple):
@@ -26,6 +27,8 @@ class Wait(NamedTuple):
     frame: int
     # Of the frame.
     address: int
+    # What a plain function has pushed is there, so many bytes; else a handler pushes it below.
+    pushed: int = 0
 
 
 class SavedContexts:
@@ -82,19 +85,21 @@ class SavedContexts:
         return found
 
     def _last(self, wait: Wait) -> Dict[int, int]:
-        # The last store to each word below the frame.
+        # The last store to each word below the frame, or in it.
         ssa = self._ssa
         domain, accesses = ssa.domain, ssa.accesses
         found: Dict[int, int] = {}
-        for number in range(ssa.first_access(wait.number + 1), len(accesses)):
+        first, last = (wait.number - _BEFORE, wait.number) if wait.pushed else (wait.number + 1, wait.number + _SOON)
+        low = wait.address - (0 if wait.pushed else _BELOW)
+        for number in range(ssa.first_access(first), len(accesses)):
             access = accesses[number]
-            if access.number > wait.number + _SOON:
+            if access.number > last:
                 break
             if not access.store:
                 continue
             address = domain.bits[access.address]
             known = domain.mask[access.address] == MASK == domain.mask[access.condition]
-            if known and wait.address - _BELOW <= address < wait.address and domain.bits[access.condition]:
+            if known and low <= address < wait.address + wait.pushed and domain.bits[access.condition]:
                 found.pop(address & ~3, None)
                 if access.size == 4 and not address & 3:
                     found[address] = number

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 # Programs that keep the calling convention.
 KEEPING = (
     *("frames", "control", "algorithms", "interrupts", "kernel", "floats"),
-    *("digest", "text", "state", "twins", "requests"),
+    *("digest", "text", "state", "twins", "requests", "fibers"),
 )
 # Programs that damage their stack, break the calling convention, or write where they should not.
 SMASHING = ("overrun", "clobber", "corrupt")
@@ -37,6 +37,7 @@ DEEP = {
     "state": "allocate",
     "twins": "check_of",
     "requests": "serve",
+    "fibers": "follow",
     "overrun": "copy",
     "clobber": "leap",
     "corrupt": "emit",
