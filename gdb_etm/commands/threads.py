@@ -77,9 +77,9 @@ THREADS = Command(
     run_threads,
     details=(
         "A thread is what ran on one stack, handlers left out; * marks the one at the position.  Its name is the\n"
-        "kernel's (FreeRTOS, ThreadX, RTX, Zephyr, uC/OS-III), where debug information and the target's memory at the\n"
-        "halt tell it, else that of its outermost function.  Threads that run the same code and wait at the same\n"
-        "places may not be told apart; a note says so."
+        "kernel's (FreeRTOS, ThreadX, RTX, Zephyr, uC/OS-III, ChibiOS), where debug information and the target's\n"
+        "memory at the halt tell it, else that of its outermost function.  Threads that run the same code and wait at\n"
+        "the same places may not be told apart; a note says so."
     ),
     arguments=(TRACE_ID,),
     examples=(("threads", "how much each ran, and where it was last"),),

@@ -36,6 +36,8 @@ class Suspension(NamedTuple):
     frame: Frame
     # Where it goes on; None when that is not known.
     address: Optional[int]
+    # Whether a plain function has left it, so that no exception has pushed its registers.
+    is_plain: bool = False
 
 
 class Threads:
@@ -184,6 +186,9 @@ class Threads:
         following = self._rows[at + 1] if at + 1 < len(self._rows) else None
         if following is not None and isinstance(following.event, Exception_) and following.frame.up is not None:
             return Suspension(following.frame.up, following.frame.return_address)
+        if following is not None and following.entered is Entered.JUMP and following.stretch != self._rows[at].stretch:
+            # The other one goes on where this one will.
+            return Suspension(self._rows[at].frame, following.address, True)
         return Suspension(self._rows[at].frame, None)
 
 

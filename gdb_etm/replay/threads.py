@@ -85,6 +85,9 @@ class PastThreads:
         left = calls.threads.left(thread, number)
         if left is None:
             return None
+        if name == "sp" and self._where(thread, number).is_plain:
+            # What has set SP to the other stack was the thread's last instruction.
+            return self._past.register(left - 1, name)
         return self._past.register(left, name) if name in _KEPT else self._pushed(left, name)
 
     def _pushed(self, left: int, name: str) -> Optional[int]:

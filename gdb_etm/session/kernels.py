@@ -51,6 +51,8 @@ class _Kernel(NamedTuple):
     chains: Tuple[Tuple[str, str], ...] = ()
     # Lists of blocks, with a ring of items each.
     rings: Tuple[str, ...] = ()
+    # Heads of rings whose items are members of the blocks, and the members; each begins with the next item's address.
+    links: Tuple[Tuple[str, str], ...] = ()
 
 
 _RTX = "osRtxInfo.thread."
@@ -115,6 +117,10 @@ _KERNELS = (
         # All of them with OS_CFG_DBG_EN, else those that wait for a time.
         (("OSTaskDbgListPtr", "DbgNextPtr"), ("OSTickList.TCB_Ptr", "TickNextPtr")),
     ),
+    _Kernel(
+        *("ChibiOS", "ch0.rlist.current", "ctx.sp", "wabase", "name", True),
+        links=(("ch0.reglist.queue", "rqueue"),),
+    ),
 )
 
 
@@ -169,6 +175,8 @@ class _Reader:
             yield from self._chain(self._word(self._constant("(unsigned long)&%s" % head)), self._member(member))
         for ring in self._kernel.rings:
             yield from self._ring(ring)
+        for head, member in self._kernel.links:
+            yield from self._linked(self._constant("(unsigned long)&%s" % head), self._member(member))
 
     def _chain(self, first: Optional[int], member: Optional[int]) -> Iterator[int]:
         seen: List[int] = []
@@ -177,6 +185,10 @@ class _Reader:
             seen.append(at)
             at = self._word(at + member)
         return iter(seen)
+
+    def _linked(self, head: Optional[int], member: Optional[int]) -> Iterator[int]:
+        items = self._chain(self._word(head), 0) if member is not None else ()
+        return (item - (member or 0) for item in items if item != head)
 
     def _ring(self, name: str) -> Iterator[int]:
         # A list, or an array of them: each has an item that is its end, and items with an owner.

@@ -10,6 +10,7 @@ from gdb_etm.history.calls import CallHistory, ThreadSwitch
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.threads import HistoryThread, Suspension
 from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, SwitchedOut, Word
+from gdb_etm.recovery.threads.plain_turns import SavedStacks
 from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.kernels import Constant, ControlBlock, KernelBlocks, find_blocks
 
@@ -122,9 +123,12 @@ def _matched(calls: CallHistory, end: CoreState, kept: KernelBlocks) -> Dict[int
 
 
 def _waits(block: ControlBlock, where: Suspension, end: CoreState) -> bool:
-    # Whether the frame of a thread that was left there is above the saved SP.
+    # Whether the frame of a thread that was left there is above the saved SP, or its return addresses are.
     if where.address is None or block.address == 0:
         return False
+    if where.is_plain:
+        calls = _returns(where.frame)
+        return bool(calls and SavedStacks((), _words(end), 0).follow(block.saved, block.saved, calls))
     frames = ExceptionFrames([(block.saved, block.saved + _SAVED)], _words(end), {where.address})
     return bool(frames.of(SwitchedOut(where.address, _returns(where.frame))))
 

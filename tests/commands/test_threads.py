@@ -13,7 +13,7 @@ from gdb_etm.protocols.elements import ExceptionReturn
 from gdb_etm.recovery.values import CoreState, no_memory
 from gdb_etm.session.kernels import find_blocks
 from gdb_etm.session.threads import NamedThreads
-from tests.history.paths import BL, BX_LR, HANDLER, MSR_PSP, Path
+from tests.history.paths import BL, BX_LR, HANDLER, MSR_PSP, SWITCH, Path
 
 RAM = 0x20000000
 # Where they are: the pointer, two blocks, a list that is empty and one with an item for each block.
@@ -74,6 +74,24 @@ def calls() -> CallHistory:
 def named(memory: Memory, end: CallHistory, sp: int = STACKS[0] + 0x80) -> List[str]:
     threads = NamedThreads(end, CoreState({"sp": sp, "psp": sp}, memory.read), FREERTOS.get)
     return [one.name for one in threads.threads]
+
+
+def test_blocks_that_are_linked_through_a_member() -> None:
+    # ChibiOS: a ring through "rqueue", whose head is in the instance; a thread waits where a plain function left it.
+    block = "(unsigned long)&((__typeof__(ch0.rlist.current)) 0)->"
+    members = {"ctx.sp": 12, "wabase": 20, "name": 32, "rqueue": 36}
+    constants = {block + name: at for name, at in members.items()}
+    constants.update({"(unsigned long)&ch0.rlist.current": CURRENT, "(unsigned long)&ch0.reglist.queue": LIST})
+    words = {CURRENT: ONE, LIST: ONE + 36, ONE + 36: TWO + 36, TWO + 36: LIST, ONE + 20: STACKS[0], TWO + 20: STACKS[1]}
+    words.update({ONE + 32: RAM + 0x500, TWO + 32: RAM + 0x520, TWO + 12: STACKS[1] + 0x80, STACKS[1] + 0x90: 0x307})
+    memory = Memory(words, [(RAM + 0x500, b"control"), (RAM + 0x520, b"sensor 1")])
+    found = find_blocks(constants.get, memory.read)
+    assert found is not None and found.kernel == "ChibiOS" and found.current == ONE
+    assert [(one.address, one.name) for one in found.blocks] == [(ONE, "control"), (TWO, "sensor 1")]
+    p = Path({**FUNCTIONS, "other": (0x300, 0x400), "swap": (0x600, 0x60C)})
+    p.run(0x302, 0, BL).code(0x600, 4, SWITCH, True).run(0x202, 0, BL).run(0x400, 1)
+    threads = NamedThreads(p.calls(), CoreState({"sp": STACKS[0] + 0x80}, memory.read), constants.get).threads
+    assert [one.name for one in threads] == ["sensor 1", "control"]
 
 
 def test_blocks_of_a_ring() -> None:

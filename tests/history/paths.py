@@ -28,6 +28,8 @@ B = b"\x00\xe0"
 # Where the handler is that switches threads.
 HANDLER = 0x700
 MSR_PSP = b"\x80\xf3\x09\x88"
+# push {r4-r7, lr}; str sp, [r1, #8]; ldr sp, [r0, #8]; pop {r4-r7, pc}
+SWITCH = bytes.fromhex("f0b5c1f808d0d0f808d0f0bd")
 
 GAP = Gap(0, GapReason.OVERFLOW, "")
 

@@ -16,7 +16,7 @@ from tests.board import witness
 from tests.firmware.programs import board_of, elf
 from tests.history.dwarf import DwarfPlaces
 from tests.history.executed import Item, Returned, StackRecorder, Taken, history_of
-from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, Path
+from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, SWITCH, Path
 from tests.recovery.inputs import Inputs
 
 # One task calls "wait" from two places, another from one; both are left in it.
@@ -225,10 +225,6 @@ def turns(items: List[Item]) -> List[Tuple[int, int]]:
     return found
 
 
-# push {r4-r7, lr}; str sp, [r1, #8]; ldr sp, [r0, #8]; pop {r4-r7, pc}
-SWITCH = bytes.fromhex("f0b5c1f808d0d0f808d0f0bd")
-
-
 def switching() -> Path:
     # main and a task switch by a plain function; each goes on behind its own call.
     p = Path({**FUNCTIONS, "swap": (0x600, 0x60C)}).run(0x100, 0, BL).run(0x500, 0, BL).code(0x600, 4, SWITCH, True)
@@ -239,6 +235,9 @@ def test_a_plain_function_goes_over_to_another_thread() -> None:
     p = switching()
     begun = [(0, "main"), (1, "inner"), (2, "swap"), "1 to 2", (1, "swap"), (0, "task"), (1, "wait"), (2, "swap")]
     assert outline(p) == [*begun, "2 to 1", (2, "swap")]
+    # Where a plain function has left one, it waits in that function.
+    where = p.calls().threads.suspended(2, 13)
+    assert (where.address, where.is_plain) == (0x60A, True)
     # It returns to where the first one has called.
     p.run(0x504, 0, BX_LR).run(0x104, 1)
     assert outline(p)[-4:] == ["2 to 1", (2, "swap"), (1, "inner"), (0, "main")]
