@@ -20,7 +20,7 @@ from gdb_etm.recovery.execution.traced_transfers import TracedTransfers
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
-from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, SP
+from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, PSP, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.exception_frames import Word
@@ -251,7 +251,7 @@ class SsaBuilder:
             self._functions.access(template, accesses)
         if self._traced is not None:
             self._traced.take(number, accesses)
-        if self._switches.has(template):
+        if template.rounds is not None and self._switches.has(template):
             self.threads.change(Suspended(number, self.calls.activation, self.calls.stack, pointer), current)
         if template.call:
             self.calls.call(number, template.address + template.size, current)
@@ -281,7 +281,7 @@ class SsaBuilder:
             ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
             ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
-        if self._switches.changes_process_stack(template):
+        if PSP in template.writes and self._switches.changes_process_stack(template):
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, True)
@@ -319,7 +319,7 @@ class SsaBuilder:
             ssa.put(slot, current[slot])
         if template.kills:
             self._predicate = -1
-        if self._switches.changes_process_stack(template):
+        if PSP in template.writes and self._switches.changes_process_stack(template):
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, False)

@@ -136,7 +136,7 @@ class ThreadTracker:
                 self._residence.calls.append(template.address + template.size) if not self.depth else None
             if self.depth and self._plain.changes_process_stack(template):
                 self._switched = self.has_switched = True
-            if self._plain.has(template):
+            if template.rounds is not None and self._plain.has(template):
                 self._change(number + at, template.address + template.size)
                 self.after_change = templates[at + 1 :]
         last = templates[-1]
