@@ -6,7 +6,7 @@
   ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` have more of it, in the same way.
 - ``blocks.py``: straight runs up to the next instruction that a trace unit reports; ``plain.py``: what is stepped over
   in search of it.
-- ``cfi.py``: call frame information (DWARF 5, 6.4).
+- ``cfi.py``: call frame information (DWARF 5, 6.4); ``frame_rows.py``: what it leaves out where frames are released.
 - ``variables.py``: which member of which static variable is at an address, by debug information or by
   ``data_symbols.py``; ``containers.py``: what is within what; ``datatypes.py``, ``spelling.py``: types and their names;
   ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state.

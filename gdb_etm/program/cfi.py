@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from typing import Any, Final, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Final, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
+from gdb_etm.program.code_pieces import CodePiece, load_code
 from gdb_etm.program.elf import open_elf, readable
+from gdb_etm.program.frame_rows import CALLEE_SAVED, FrameRow, with_releases
 from gdb_etm.program.image import Program, load_elf
-from gdb_etm.program.isa import is_wide
+from gdb_etm.program.isa import Isa, is_wide
 from gdb_etm.program.loaded import LoadedElf
 
-# Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1).
-CALLEE_SAVED: Final = (4, 5, 6, 7, 8, 9, 10, 11)
 _CORE_REGISTERS: Final = 16
 _UNREADABLE: Final = "has call frame information that cannot be read"
 _SECTIONS: Final = ((".debug_frame", False), (".eh_frame", True))
@@ -50,18 +50,6 @@ _A32_MOVES: Final = (
 )
 
 
-class FrameRow(NamedTuple):
-    """Call frame information at one instruction (DWARF 5, 6.4)."""
-
-    # The canonical frame address is this register (0 to 15) plus ``offset``.
-    register: int
-    offset: int
-    # By register number: distance from the canonical frame address of the word that keeps the caller's value.
-    saved: Mapping[int, int]
-    # Registers that still have the caller's value.
-    kept: Tuple[int, ...] = ()
-
-
 class _Function(NamedTuple):
     start: int
     end: int
@@ -74,12 +62,17 @@ class CallFrames:
 
     :param functions: The information about each piece of code, in any order.
     :param images: The programs.
+    :param code: Where instructions are in them.
     """
 
-    def __init__(self, functions: Iterable[_Function], images: Iterable[MemoryImage]) -> None:
+    def __init__(
+        self, functions: Iterable[_Function], images: Iterable[MemoryImage], code: Iterable[CodePiece]
+    ) -> None:
         self._functions = sorted(functions, key=lambda function: function.start)
         self._starts = [function.start for function in self._functions]
         self._program = Program(images)
+        self._code = [piece for piece in code if piece.isa is Isa.T32]
+        self._ends = [piece.end for piece in self._code]
         self._rows: List[Optional[Tuple[List[int], List[Optional[FrameRow]]]]] = [None] * len(self._functions)
 
     def __len__(self) -> int:
@@ -121,7 +114,15 @@ class CallFrames:
         if len(rows) == 1 and self._moves_stack(function):
             # A function in assembly about which nothing is stated but that it exists, such as one that is "naked" in C.
             return [], []
-        return starts, rows
+        return with_releases(starts, rows, self._instructions(function))
+
+    def _instructions(self, function: _Function) -> Iterator[Tuple[int, bytes]]:
+        # The pieces of T32 code in a function.
+        for piece in self._code[bisect_right(self._ends, function.start) :]:
+            if piece.start >= function.end:
+                break
+            start = max(piece.start, function.start)
+            yield start, self._program.read(start, min(piece.end, function.end) - start)
 
     def _moves_stack(self, function: _Function) -> bool:
         code = self._program.read(function.start, function.end - function.start)
@@ -177,7 +178,7 @@ def load_frames(paths: Sequence[str]) -> CallFrames:
     for path in paths:
         functions += _load(path)
         images += load_elf(path)
-    return CallFrames(functions, images)
+    return CallFrames(functions, images, load_code(paths))
 
 
 def _load(path: str) -> List[_Function]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, Optional, Protocol, Tuple
 
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.objects import Objects
 from gdb_etm.recovery.values import Tier
 

@@ -12,7 +12,8 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 
 from gdb_etm.errors import ImageError
-from gdb_etm.program.cfi import CALLEE_SAVED, FrameRow, load_frames
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.frame_rows import CALLEE_SAVED, FrameRow
 from tests.firmware.build import elf, symbol
 from tests.firmware.cortex_a import build as cortex_a
 from tests.firmware.recovery import build as recovery

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import MemoryImage
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.functions.calls import CONSTANT, CallMatcher
 from gdb_etm.recovery.functions.origins import Origin

@@ -7,7 +7,7 @@ from typing import Dict, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core, MemoryImage
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.ssa.features import changes_security_state, features_of, has_no_security, uses_floats
 from gdb_etm.recovery.values import CoreState, no_memory

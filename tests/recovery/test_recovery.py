@@ -6,7 +6,7 @@ from typing import List, Optional, Tuple
 
 import pytest
 
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules

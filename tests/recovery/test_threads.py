@@ -8,7 +8,8 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import FrameRow, load_frames
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
