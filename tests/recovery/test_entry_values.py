@@ -10,6 +10,7 @@ import pytest
 from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.functions.calls import CONSTANT, CallMatcher
+from gdb_etm.recovery.functions.losses import NOTHING
 from gdb_etm.recovery.functions.origins import Origin
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -163,7 +164,7 @@ def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
     for returned, expected in ((False, 1), (True, 0)):
         calls = CallMatcher(line)
         if returned:
-            calls.call(1, 0x200, current)
+            calls.call(1, 0x200, current, NOTHING.lost)
         calls.believe(CONSTANT, 4, current[4], Origin(0, 8))
         if returned:
             calls.arrive(2, 0x200, False, current)
@@ -323,7 +324,7 @@ def test_false_frame_information_is_given_up_once() -> None:
     source = """
     movs r7, #20
 loop:
-    bl function
+    blx r5
     subs r7, #1
     bne loop
     movs r2, #0
@@ -336,9 +337,9 @@ function:
     ldr r6, [r3]
     pop {r4, pc}
 """
-    function = CODE + 16
+    function = CODE + 14
     told = Told([CODE, function, function + 10, function + 12], {CODE: 0, function: 0, function + 2: 16})
-    registers = {"r2": RAM, "r3": RAM, "r6": 0x66, "sp": STACK}
+    registers = {"r2": RAM, "r3": RAM, "r5": function | 1, "r6": 0x66, "sp": STACK}
     recovery = late(run(source, registers), source, CODE + 2, told)
     assert recovery.register(1, "r6")[:2] == (0x66, Tier.ASSUMED)
     text = "the call frame information at %#x does not hold" % (function + 2)

@@ -20,6 +20,7 @@ from gdb_etm.recovery.execution.traced_transfers import TracedTransfers
 from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
+from gdb_etm.recovery.functions.losses import NOTHING
 from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, PSP, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.pointers.points_to import PointsTo
@@ -254,7 +255,8 @@ class SsaBuilder:
         if template.rounds is not None and self._switches.has(template):
             self.threads.change(Suspended(number, self.calls.activation, self.calls.stack, pointer), current)
         if template.call:
-            self.calls.call(number, template.address + template.size, current)
+            lost = NOTHING.lost if self._functions is None else self._functions.lost(template)
+            self.calls.call(number, template.address + template.size, current, lost)
         if template.target is not None:
             target = template.target
             ignored = 0 if template.interworks else 1 if template.isa is Isa.T32 else 3

@@ -5,7 +5,7 @@ Calls and returns are matched by a stack of return addresses of our own (AAPCS32
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.functions.frames import SavedRegister
 from gdb_etm.recovery.functions.origins import FRAME as OF_FRAME
@@ -62,6 +62,8 @@ class OpenCall(NamedTuple):
     frame: int
     # The caller's.
     activation: int
+    # Slots that are not kept, other than the calling convention says.
+    lost: FrozenSet[int]
 
 
 class Landing(NamedTuple):
@@ -129,9 +131,12 @@ class CallMatcher:
         """Give the variables of the slots that a call keeps."""
         return tuple([current[slot] for slot in self._slots])
 
-    def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
-        """Note a call."""
-        self.stack.append(OpenCall(returns_to, number, self.values(current), self.frame, self.activation))
+    def call(self, number: int, returns_to: int, current: Sequence[int], lost: FrozenSet[int]) -> None:
+        """Note a call.
+
+        :param lost: Slots that are not kept, other than the calling convention says.
+        """
+        self.stack.append(OpenCall(returns_to, number, self.values(current), self.frame, self.activation, lost))
         self.frame = current[SP]
         self.enter()
 
@@ -192,7 +197,9 @@ class CallMatcher:
         call = self.stack[at]
         del self.stack[at:]
         self.frame, self.activation = call.frame, call.activation
-        self.assume(call.number, self._slots, call.kept, current, CALL)
+        lost = call.lost.difference((SP,))
+        kept = [(slot, before) for slot, before in zip(self._slots, call.kept) if slot not in lost]
+        self.assume(call.number, [slot for slot, _ in kept], [before for _, before in kept], current, CALL)
 
     def believe(self, kind: int, slot: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
         """Assume what a register or a frame word holds.

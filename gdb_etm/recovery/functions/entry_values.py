@@ -14,6 +14,7 @@ from typing import Callable, Dict, Final, List, NamedTuple, Optional, Set, Tuple
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.functions.branches import LONG, FunctionCode
 from gdb_etm.recovery.functions.escape import Escape
+from gdb_etm.recovery.functions.losses import Losses
 from gdb_etm.recovery.functions.origins import CONSTANT, FIRST_OTHER, FRAME, Origin
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import LR, MASK, SP, TEMPORARY, Op
@@ -60,6 +61,7 @@ class EntryValues:
     :param information: Tells where functions begin and end.
     :param branches: Of the same program.
     :param private: Tells which functions' frames only they themselves write.
+    :param losses: Tells what functions do not keep.
     :param template: Gives the instruction at an address, of the instruction set of another one.
     :param read: Reads memory that does not change.
     :param switches: Tells where another thread's registers and stack come.
@@ -70,6 +72,7 @@ class EntryValues:
         information: FrameInformation,
         branches: FunctionCode,
         private: Escape,
+        losses: Losses,
         template: Callable[[int, Template], Optional[Template]],
         read: Callable[[int, int], Optional[int]],
         switches: Callable[[Template], bool],
@@ -77,13 +80,12 @@ class EntryValues:
         self._information = information
         self._branches = branches
         self._private = private
+        self._losses = losses
         self._template = template
         self._read = read
         self._switches = switches
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
-        # By function, the registers that it writes without being known to save them.
-        self._lost: Dict[int, Set[int]] = {}
         self._names: Dict[Tuple[int, int, int], int] = {}
         # Of each base the instruction that it is named by.
         # By function the words of its frame that it loads: the others may be what it passes to those that it calls.
@@ -131,7 +133,7 @@ class EntryValues:
         :param known: What was known before the call.
         :param function: Where the function begins that was called.
         """
-        lost = self._loses(function, template)
+        lost = self._losses.of(function, template).lost
         for slot in self._related(template.address, known):
             if known[slot].base == base and (slot in _KEPT or slot > _FRAME_WORDS) and slot not in lost:
                 return _held(slot, known[slot])
@@ -274,30 +276,6 @@ class EntryValues:
             if made is not None and made[0] == address and made[1] != _FOUND:
                 known[slot] = self._name(address, slot, _OLD)
 
-    def _loses(self, function: int, like: Template) -> Set[int]:
-        # What a function writes without being known to save it.
-        bounds = self._information.function(function)
-        if bounds is None or bounds[0] != function or bounds[1] - bounds[0] > LONG:
-            return set()
-        if function in self._lost:
-            return self._lost[function]
-        written: Set[int] = set()
-        saved: Set[int] = set()
-        seen: Set[int] = set()
-        todo = [function]
-        while todo:
-            at = todo.pop()
-            template = self._template(at, like) if at not in seen and bounds[0] <= at < bounds[1] else None
-            if template is None:
-                continue
-            seen.add(at)
-            row = self._information.row(at)
-            saved.update(() if row is None else row.saved)
-            written.update(template.writes)
-            todo += self._branches.after(template, bounds) or ()
-        self._lost[function] = written - saved - {SP}
-        return self._lost[function]
-
     def _leave(self, template: Template, known: Known) -> None:
         # Drop what lives within one instruction, what a call or an SVC's handler does not keep, and what an exception
         # may overwrite.
@@ -305,8 +283,7 @@ class EntryValues:
         lowest = _frame_word(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
         lowest = max(lowest, _FRAME_WORDS)
         forgets = template.call or template.asks
-        direct = template.call and template.target is None
-        lost = self._loses(template.goes_to, template) if direct else set()
+        lost = self._losses.of_call(template).lost
         for slot in list(known):
             if slot > lowest or slot < _FRAME_WORDS and slot not in _NAMED:
                 del known[slot]

@@ -14,6 +14,7 @@ from typing import Callable, Dict, Final, FrozenSet, Mapping, NamedTuple, Option
 
 from gdb_etm.recovery.functions.branches import LONG, FunctionCode
 from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, CallMatcher
+from gdb_etm.recovery.functions.losses import Losses
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
@@ -27,6 +28,7 @@ class Escape:
 
     :param information: Of the program.
     :param branches: Of the same.
+    :param losses: Tells which functions write their caller's frame.
     :param template: Gives the instruction at an address, of the instruction set of another one.
     """
 
@@ -34,10 +36,12 @@ class Escape:
         self,
         information: FrameInformation,
         branches: FunctionCode,
+        losses: Losses,
         template: Callable[[int, Template], Optional[Template]],
     ) -> None:
         self._information = information
         self._branches = branches
+        self._losses = losses
         self._template = template
         self._known: Dict[int, Optional[FrozenSet[int]]] = {}
 
@@ -75,7 +79,7 @@ class Escape:
             template = self._template(at, like)
             after = self._branches.after(template, bounds) if template is not None else None
             own = self._accesses(template) if template is not None else None
-            if after is None or own is None:
+            if template is None or after is None or own is None or SP in self._losses.of_call(template).used:
                 return None
             if own:
                 found.add(at)

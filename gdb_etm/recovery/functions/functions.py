@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode
@@ -10,6 +10,7 @@ from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallM
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
 from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
 from gdb_etm.recovery.functions.frames import StackFrames
+from gdb_etm.recovery.functions.losses import Losses
 from gdb_etm.recovery.functions.main_stack import MainStack
 from gdb_etm.recovery.functions.origins import CONSTANT as NOTHING
 from gdb_etm.recovery.functions.origins import FIRST_OTHER, Origin
@@ -47,8 +48,11 @@ class Functions:
         self._branches = branches = FunctionCode(information, ssa.program)
         self._frames = StackFrames(information, template)
         self._main_stack = MainStack(ssa.program, information, ssa.rules.ram, self._frames, template)
-        self._escape = Escape(information, branches, template)
-        self._entry_values = EntryValues(*(information, branches, self._escape, template, ssa.read_constant, switches))
+        self._losses = losses = Losses(information, branches, template)
+        self._escape = Escape(information, branches, losses, template)
+        self._entry_values = EntryValues(
+            *(information, branches, self._escape, losses, template, ssa.read_constant, switches)
+        )
         # Accesses to frames that nobody else can reach.
         self.owned = PrivateAccesses(ssa, calls)
 
@@ -133,6 +137,10 @@ class Functions:
             function, is_passed = self._frame_of(template.address), True
         if function is not None:
             self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame, is_passed))
+
+    def lost(self, template: Template) -> FrozenSet[int]:
+        """List the registers that a call does not keep as it should."""
+        return self._losses.of_call(template).lost
 
     def stays(self, start: int, address: int) -> bool:
         """Check whether a branch leads into the middle of its own function."""

@@ -9,11 +9,12 @@ caller.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Callable, Dict, Final, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import InstructionKind
 from gdb_etm.recovery.functions.branches import FunctionCode
+from gdb_etm.recovery.functions.losses import Losses
 from gdb_etm.recovery.lift.operations import LR, MSP, PSP, SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.pointers.arithmetic import Results
@@ -54,6 +55,7 @@ class PointerFlow:
     :param code: Follows the function's code.
     :param read: Reads memory that does not change.
     :param summary: Gives the summary of the function at an address; of None, of one that is not known.
+    :param losses: Tells what functions do not keep.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class PointerFlow:
         code: FunctionCode,
         read: Callable[[int, int], Optional[int]],
         summary: Callable[[Optional[int]], Summary],
+        losses: Losses,
     ) -> None:
         self._bounds = bounds
         self._results = results
@@ -72,6 +75,7 @@ class PointerFlow:
         self._code = code
         self._read = read
         self._summary = summary
+        self._losses = losses
         # Store instructions, by address.
         self.sites: Dict[int, Site] = {}
         # Objects whose address leaves; and arguments.
@@ -302,8 +306,8 @@ class PointerFlow:
             result = self._call(None if is_svc else self._callee(template, state), state)
             for slot in SCRATCH:
                 state[slot] = self._lattice.join(state.get(slot, UNKNOWN), UNKNOWN)
-            state[0] = result
-            state[LR] = UNKNOWN
+            state.update({0: result, LR: UNKNOWN})
+            self._share(state, *self._losses.of_call(template))
         if template.call or template.asks:
             return
         for address in after:
@@ -317,6 +321,12 @@ class PointerFlow:
                 self._returned |= self._lattice.objects_of(state.get(0, UNKNOWN))
             elif not any(start <= address < end for address in after):
                 self._returned |= self._call(self._callee(template, state), state).objects
+
+    def _share(self, state: State, lost: FrozenSet[int], used: FrozenSet[int]) -> None:
+        # What is called may be a part of the function.
+        self._touching |= lost | used
+        self._let_go([state[slot] for slot in used if slot in state and slot != SP] + [IN_FRAME] * (SP in used))
+        state.update({slot: UNKNOWN for slot in lost if slot != SP})
 
     def _callee(self, template: Template, state: State) -> Optional[int]:
         if template.target is None:

@@ -15,6 +15,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.program.objects import NO_OBJECT, Objects
 from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.functions.branches import FunctionCode
+from gdb_etm.recovery.functions.losses import Losses
 from gdb_etm.recovery.lift.template import Template, Templates
 from gdb_etm.recovery.pointers.arithmetic import Results
 from gdb_etm.recovery.pointers.flow import PointerFlow
@@ -68,6 +69,7 @@ class PointsTo:
         self._tick = tick
         self.templates = Templates(program, True)
         self._code = FunctionCode(information, program)
+        self._losses = Losses(information, self._code, lambda address, _: self._template(address))
         self._lattice = Lattice(objects)
         self._results = Results(self._lattice)
         self._starts = [start for start, _ in objects.functions]
@@ -127,7 +129,7 @@ class PointsTo:
 
     def _follow(self, bounds: Tuple[int, int]) -> Summary:
         self._tick()
-        flow = PointerFlow(bounds, self._results, self._template, self._code, self._read, self._summary)
+        flow = PointerFlow(bounds, self._results, self._template, self._code, self._read, self._summary, self._losses)
         summary = flow.run()
         self._called_otherwise |= {one & ~1 for one in flow.constants if one & 1}
         self._sites[bounds[0]] = flow.sites
