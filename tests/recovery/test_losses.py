@@ -35,7 +35,7 @@ shared:
 conventional:
     push {r4, lr}
     mov r4, r0
-    str r4, [sp]
+    str r4, [sp, #8]
     pop {r4, pc}
 """
 SHARED, CONVENTIONAL, END = CODE + 32, CODE + 48, CODE + 56

@@ -113,6 +113,9 @@ class Losses:
                     # It is in its caller's frame when it has none of its own.
                     if row is not None and row.register == SP and not row.offset:
                         above |= other.used & {SP}
+        if not saved.isdisjoint(CALLEE_SAVED):
+            # A function of its own, which has there what it was called with.
+            above.clear()
         lost, used = (frozenset(found & {*CALLEE_SAVED} - saved | above) for found in (written, read | written))
         return Lost(lost, used)
 
