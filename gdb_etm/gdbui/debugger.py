@@ -14,7 +14,7 @@ from gdb_etm.gdbui.running import TimedRun, kept_quiet
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, minimal_symbol
 from gdb_etm.history.frames import Function
-from gdb_etm.offline.symbols import SymbolTable, load_symbols
+from gdb_etm.offline.symbols import SymbolTable, load_symbols, without_hashes
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
@@ -291,7 +291,7 @@ class GdbDebugger:
 
     def _as_named(self, function: Function) -> Function:
         # The name as GDB writes it; of several, the one that GDB takes without debug information.
-        is_plain = self.there.is_hiding and not function.name.startswith("_Z")
+        is_plain = self.there.is_hiding and not function.name.startswith(("_Z", "_R"))
         if function not in self._named:
             found = None if is_plain else minimal_symbol(function.start)
             name = found[0] if found is not None and found[1] == 0 else function.name
@@ -366,7 +366,7 @@ def _pointer(address: int) -> str:
     pointer = gdb.lookup_type("void").pointer()
     fits = address < 1 << 8 * pointer.sizeof
     found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a", raw=True)) if fits else None
-    return found.group(1) if found is not None else ""
+    return without_hashes(found.group(1)) if found is not None else ""
 
 
 def _line(address: int) -> Optional[SourceLine]:

@@ -15,6 +15,7 @@ import gdb
 from gdb_etm.errors import EtmError
 from gdb_etm.history.lines import LineEntry
 from gdb_etm.offline.lines import LineTable, load_lines
+from gdb_etm.offline.symbols import without_hashes
 from gdb_etm.program.dropped import dropped_end
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
@@ -130,7 +131,7 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
         # GDB takes a__b for a name of Ada's, and writes a.b.
         plain = _MINIMAL.match(gdb.execute("with print demangle off -- " + command, False, True))
         found = plain if plain is not None and not plain.group(1).startswith("_Z") else found
-    return (found.group(1), int(found.group(2) or 0)) if found is not None else None
+    return (without_hashes(found.group(1)), int(found.group(2) or 0)) if found is not None else None
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:

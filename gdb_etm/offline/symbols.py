@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
@@ -13,6 +14,8 @@ from gdb_etm.program.loaded import LoadedElf, is_mapping
 _FUNCTIONS = ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
 _LABEL = "STT_NOTYPE"
 _OBJECT = "STT_OBJECT"
+# Of a function of Rust, and of a crate (RFC 2603): they tell builds from each other, and no reader anything.
+_HASHES = re.compile(r"::h[0-9a-f]{16}(?![^+])|(?<=\w)\[[0-9a-f]{8,16}\]")
 
 
 class SymbolTable:
@@ -53,6 +56,16 @@ class _Ordered:
                 return self.functions[index]
             index -= 1
         return None
+
+
+def without_hashes(name: str) -> str:
+    """Leave the hashes out of a demangled name.
+
+    Compilers put them in to make it unique.
+
+    :param name: As a debugger writes it; it may end in a distance, such as ``+8``.
+    """
+    return _HASHES.sub("", name)
 
 
 def load_symbols(paths: Iterable[str]) -> SymbolTable:

@@ -19,7 +19,7 @@ from gdb_etm.history.calls import Segment, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
-from gdb_etm.offline.symbols import load_symbols
+from gdb_etm.offline.symbols import load_symbols, without_hashes
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.dropped import dropped_end, without_dropped
 from tests.firmware.build import elf, size, symbol
@@ -196,3 +196,25 @@ def test_of_two_files_in_one_memory_the_first_counts() -> None:
     filled = code(elf("dropped"))
     assert [both.function_at(at) for at in filled] == [alone.function_at(at) for at in filled]
     assert [both.line_at(at) for at in filled] == [alone.line_at(at) for at in filled]
+
+
+@pytest.mark.parametrize(
+    "name, wanted",
+    [
+        # What GDB writes of Rust's names, mangled in the first way and in the second (RFC 2603).
+        ("core::fmt::write::h3c7ff4c3b622dfd4", "core::fmt::write"),
+        ("<app::Table as app::Sensor>::sample::h05230af48abc3f80+46", "<app::Table as app::Sensor>::sample+46"),
+        (
+            "<app[c959663c5ce23cef]::Table as app[c959663c5ce23cef]::Sensor>::sample",
+            "<app::Table as app::Sensor>::sample",
+        ),
+        ("core[232079858c45ac0c]::fmt::write+376", "core::fmt::write+376"),
+        # Others' names have none of that.
+        ("table::h0123456789abcdef::push(int)", "table::h0123456789abcdef::push(int)"),
+        ("station+32", "station+32"),
+        ("operator[](int)", "operator[](int)"),
+        ("fill(char (&) [12345678])", "fill(char (&) [12345678])"),
+    ],
+)
+def test_names_without_hashes(name: str, wanted: str) -> None:
+    assert without_hashes(name) == wanted
