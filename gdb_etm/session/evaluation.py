@@ -6,7 +6,7 @@ It is asked once for each tier, to mark what is not exact.
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, Match, NamedTuple, Optional, Sequence
 
 from gdb_etm.errors import CommandError
 from gdb_etm.history.activations import Activations
@@ -221,7 +221,12 @@ def arguments(at: Moment) -> List[Arguments]:
     """List the arguments of the frames at a moment, innermost first."""
     lines = printed(at._replace(level=0, address=None), "backtrace")
     found = [(_FRAME.match(line.text), line.tier) for line in lines]
-    return [Arguments(one.group(1), one.group(2), mark(tier)) for one, tier in found if one is not None]
+    return [_arguments(one, tier) for one, tier in found if one is not None]
 
 
-_FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \((.*)\)(?: at \S.*:\d+| from .*)?$")
+def _arguments(found: Match[str], tier: Tier) -> Arguments:
+    address, function, text = found.groups()
+    return Arguments(function, int(address, 16) if address else None, text, mark(tier))
+
+
+_FRAME = re.compile(r"#\d+ +(?:(0x[0-9a-f]+) in )?(\S.*?) \((.*)\)(?: at \S.*:\d+| from .*)?$")

@@ -26,10 +26,38 @@ class Arguments(NamedTuple):
     """A function's arguments in one of its frames."""
 
     function: str
+    # Of the frame; None where it is not said.
+    address: Optional[int]
     # Names and values.
     text: str
     # What they rest on, where that is not everything exact.
     mark: str
+
+    def is_of(self, name: Optional[str], address: Optional[int]) -> bool:
+        """Check whether a frame is this one.
+
+        Compilers' names and debuggers' may differ.
+        """
+        if name is None:
+            return False
+        return self.address is not None and self.address == address or self.function == name.partition("(")[0]
+
+
+def placed(
+    worked_out: Sequence[Arguments], frames: Sequence[Tuple[Optional[str], Optional[int]]]
+) -> List[Optional[Arguments]]:
+    """Find the arguments of frames.
+
+    :param worked_out: Those of some frames, innermost first; others may be among them.
+    :param frames: Function's name and address, innermost first.
+    """
+    known = list(worked_out)
+    found: List[Optional[Arguments]] = []
+    for name, address in frames:
+        at = next((index for index, one in enumerate(known) if one.is_of(name, address)), None)
+        found.append(None if at is None else known[at])
+        del known[: 0 if at is None else at + 1]
+    return found
 
 
 class _FrameRow(NamedTuple):
@@ -119,13 +147,11 @@ class Walk:
         """
         levels = self.cursor.stack() if suspended is None else self.cursor.stack_of(suspended)
         shown = levels if limit is None else levels[:limit]
-        known = iter(worked_out)
-        for number, level in enumerate(shown):
-            row = self._row(level)
-            if row.name is not None:
-                found = next((one for one in known if one.function == row.name.partition("(")[0]), None)
-                if found is not None:
-                    row = row._replace(arguments=found.text, mark=found.mark if found.text else "")
+        rows = [self._row(level) for level in shown]
+        given = placed(worked_out, [(row.name, row.address) for row in rows])
+        for number, (row, one) in enumerate(zip(rows, given)):
+            if one is not None:
+                row = row._replace(arguments=one.text, mark=one.mark if one.text else "")
             yield _level_text(number, row)
         if len(shown) < len(levels):
             yield "(More stack frames follow...)"

@@ -12,6 +12,7 @@ from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.isa import Isa
+from gdb_etm.session.walk import Arguments, placed
 from gdb_etm.snapshot.writer import write_snapshot
 
 # 1000 cmp r0, #0 | moveq r0, #1 | strne r1, [r2] | addgt r1, r1, #1 | b 1000
@@ -107,3 +108,24 @@ def test_an_instruction_that_runs_often_is_disassembled_once(listing: Listing, m
     lines = listing.of({}, "01 01 00 " + BEGIN + "f7 " * 400, "history", "1,2000")
     assert len(lines) == 2002
     assert sorted(asked) == [0x1000, 0x1004, 0x1008, 0x100C, 0x1010]
+
+
+def test_arguments_find_their_frames() -> None:
+    # A debugger leaves out what has gone on in another function, and may have other names.
+    given = [
+        Arguments("core::fmt::write", None, "output=...", ""),
+        Arguments("app::{impl#2}::sample", 0x364, "self=1", ""),
+        Arguments("poll", 0x382, "count=2", "(assumed)"),
+        Arguments("poll", None, "count=1", ""),
+    ]
+    frames = [
+        ("core::fmt::write", 0xC3E),
+        ("<&T as core::fmt::Display>::fmt", 0x20),
+        ("<app::Table as app::Sensor>::sample", 0x364),
+        (None, 0x10),
+        ("poll(int)", 0x400),
+        ("poll", 0x402),
+        ("main", 0x4F8),
+    ]
+    found = [one.text if one is not None else "" for one in placed(given, frames)]
+    assert found == ["output=...", "", "self=1", "", "count=2", "count=1", ""]
