@@ -106,7 +106,9 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
         ends += filter(None, [end_of(scene, node)])
     verdict = heap.corrupted(site.number) or races.around(slice_, site.number)
     chain, verdict = beginning(scene, slice_, site, verdict, ends, races)
-    verdict = verdict or trapped(scene, site, registers)
+    trap = trapped(scene, site, registers)
+    if verdict is None or trap is not None and verdict.kind is SuspicionKind.ORIGIN and _reason(scene, trap.address):
+        verdict = trap
     return Diagnosis(site, tuple(chain), verdict if verdict is None else _blamed(scene, verdict), tuple(ends), slice_)
 
 
@@ -150,8 +152,13 @@ def trapped(scene: Scene, site: FaultSite, registers: Mapping[str, int]) -> Opti
     code = scene.history.program.read(site.address & ~1, 4)
     if code[:2] not in _TRAPS and code not in _A32_TRAPS:
         return None
-    text = "is a trap: an assertion, or the compiler where what follows is undefined, as behind NULL"
-    return Suspicion(SuspicionKind.TRAP, site.number, text, address=site.address)
+    reason = _reason(scene, site.address)
+    reason = reason or "an assertion, or the compiler where what follows is undefined, as behind NULL"
+    return Suspicion(SuspicionKind.TRAP, site.number, "is a trap: %s" % reason, address=site.address)
+
+
+def _reason(scene: Scene, address: Optional[int]) -> str:
+    return "" if address is None else scene.names.trap_reason(address & ~1)
 
 
 def _blamed(scene: Scene, suspicion: Suspicion) -> Suspicion:

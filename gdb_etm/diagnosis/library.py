@@ -14,7 +14,17 @@ _COPIES = re.compile(
 )
 # Itanium C++ ABI, 5.1.4.3.
 _DESTRUCTOR = re.compile(r"^_Z.*D[0-2]Ev$")
-_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/", "/include/c++/")
+_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/", "/include/c++/", "/library/core/", "/library/alloc/")
+# Functions that tell of what went wrong, and never return.
+_REPORT = re.compile(
+    r"_*assert(_fail|_func|_failed)?|vAssertCalled|abort|__stack_chk_fail|__cxa_pure_virtual"
+    r"|std::terminate(\(.*\))?|_ZSt9terminatev"
+    # What panics in Rust call: as debuggers write the names, which may have hashes, and as symbols have them.
+    r"|rust_begin_unwind|(core|alloc|std)(\[\w+\])?::(panicking::|([\w:]*::)?(panic_|(expect|unwrap)_failed"
+    r"|slice_\w*fail|capacity_overflow|handle_alloc_error)).*"
+    r"|_(ZN|R)\w*(4core|5alloc|3std)(9panicking|\w*\d(panic_|(expect|unwrap)_failed|slice_\w*fail|capacity_overflow"
+    r"|handle_alloc_error))\w*"
+)
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 
 
@@ -30,6 +40,14 @@ def is_library(name: str, path: str) -> bool:
 def is_library_file(path: str) -> bool:
     """Check whether a source file is a library's."""
     return any(part in path for part in _PATHS)
+
+
+def is_report(name: str) -> bool:
+    """Check whether a function of that name tells of a mistake.
+
+    Such a function never returns.
+    """
+    return bool(_REPORT.fullmatch(name))
 
 
 def is_allocator(name: str) -> bool:

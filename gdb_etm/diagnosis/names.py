@@ -14,6 +14,8 @@ from gdb_etm.program.variables import StaticVariables
 
 _REGISTERS = 4
 _WORD = 4
+# Of LLVM's name for what it has noted.
+_TRAP_REASON = "__clang_trap_msg$"
 
 
 class Area(NamedTuple):
@@ -149,6 +151,15 @@ class DebugNames:
         """
         names = [scope.name for scope in self._frames.functions(address)]
         return next((name for name in names if is_destructor(name)), "")
+
+    def trap_reason(self, address: int) -> str:
+        """Give what a compiler has noted at a trap; empty without.
+
+        LLVM makes an inlined function of it, whose name has its kind and the reason.
+        """
+        names = [scope.name for scope in self._frames.functions(address)]
+        noted = next((name for name in names if name.startswith(_TRAP_REASON)), "")
+        return ": ".join(filter(None, noted[len(_TRAP_REASON) :].split("$", 1)))
 
     def parameters(self, address: int) -> Optional[int]:
         """Count the registers that a function's arguments are in; None where unknown.

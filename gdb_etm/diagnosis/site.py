@@ -10,6 +10,7 @@ from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED
 from gdb_etm.diagnosis.changed import last_fault
 from gdb_etm.diagnosis.decisions import compared
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
+from gdb_etm.diagnosis.library import is_report
 from gdb_etm.diagnosis.operands import Operand, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
@@ -36,11 +37,6 @@ NO_MEMORY = "no memory is there"
 FAR_AWAY = "far beyond all memory that was used before"
 _FAILURE = re.compile(
     r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
-)
-# Those of them that tell of it, and never return.
-_REPORT = re.compile(
-    r"_*assert(_fail|_func|_failed)?|vAssertCalled|abort|__stack_chk_fail|__cxa_pure_virtual"
-    r"|std::terminate(\(.*\))?|_ZSt9terminatev"
 )
 # What a throw statement calls (Itanium C++ ABI, 2.4.3).
 _THROW = re.compile(r"\b__cxa_(re)?throw\b")
@@ -148,12 +144,13 @@ def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]
 
 def _reporting(scene: Scene, number: int, event: Exception_) -> Optional[FaultSite]:
     # A fault of what was to tell of a mistake: that is the one that matters.
-    found = _outermost(scene, number, _REPORT.fullmatch)
+    found = _outermost(scene, number, is_report)
     called_at = found.frame.called_at if found is not None else None
     if found is None or called_at is None:
         return None
-    bad = _condition(scene, called_at)
-    return FaultSite(event, called_at, scene.index.address(called_at), False, found, bad)
+    # A library reports for those who have called it.
+    called_at = scene.user(called_at)
+    return FaultSite(event, called_at, scene.index.address(called_at), False, found, _condition(scene, called_at))
 
 
 def _reset(scene: Scene, number: int, event: Exception_) -> FaultSite:
