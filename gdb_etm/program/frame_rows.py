@@ -85,11 +85,18 @@ class _Rows:
                 continue
             row = _at(self._starts, self._rows, at)
             following = at + instruction.flow.size
+            if row is not None and self._is_false(following, row, instruction.release):
+                self._stated = self._stated.difference((following,))
             if row is not None and instruction.conditional:
                 self._forget(following)
             elif row is not None and _behind(row, instruction.release) != row:
                 self._spread(following, _behind(row, instruction.release))
         return self._found
+
+    def _is_false(self, at: int, row: FrameRow, release: _Release) -> bool:
+        # Whether what is stated behind a release has the frame where it was.
+        stated = _at(self._starts, self._rows, at) if at in self._stated and release.size else None
+        return stated is not None and stated[:2] == row[:2] and row.register == SP
 
     def _forget(self, at: int) -> None:
         # What a conditional release leaves, up to the end of its IT block, depends on the condition.

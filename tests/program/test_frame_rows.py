@@ -80,7 +80,11 @@ def test_every_way_up(code: str, size: int) -> None:
 
 
 def test_where_the_information_has_a_row_it_counts() -> None:
-    assert rows(LOCALS, "00bf 02b0 7047", [0x1004]) == {0x1000: LOCALS}
+    other = FrameRow(13, 12, {})
+    places, found = with_releases([0x1000, 0x1004], [LOCALS, other], [(0x1000, bytes.fromhex("00bf 02b0 7047"))])
+    assert (places, found) == ([0x1000, 0x1004], [LOCALS, other])
+    # One that has the frame where it was, although SP has moved, is false: libgcc's __aeabi_uldivmod.
+    assert rows(LOCALS, "00bf 02b0 7047", [0x1004]) == {0x1000: LOCALS, 0x1004: ENTRY}
 
 
 def test_returns_and_other_instructions_change_nothing() -> None:

@@ -344,3 +344,40 @@ function:
     assert recovery.register(1, "r6")[:2] == (0x66, Tier.ASSUMED)
     text = "the call frame information at %#x does not hold" % (function + 2)
     assert [one.text for one in recovery.findings] == [text]
+
+
+RELEASED = """
+    bl function
+    mov r12, r0
+    b end
+function:
+    push {r7, lr}
+    mov r7, sp
+    cbz r0, behind
+    pop.w {r7, lr}
+    bx lr
+behind:
+    bl leaf
+    movs r0, #7
+    pop {r7, pc}
+leaf:
+    bx lr
+"""
+
+
+class Framed(Told):
+    """The same with a frame pointer in r7."""
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        start = CODE + 8
+        inside = start + 4 <= address < start + 10 or start + 12 <= address < start + 20
+        return FrameRow(7, 8, {7: -8, 14: -4}) if inside else super().row(address)
+
+
+def test_behind_a_release_the_frame_is_the_bodys() -> None:
+    start = CODE + 8
+    leaf = start + 20
+    told = Framed([CODE, start, leaf, leaf + 2], {CODE: 0, start: 0, start + 2: 8, start + 10: 0, leaf: 0})
+    recovery = run(RELEASED, {"r0": 0, "sp": STACK}).recovery(Rules(frames=told))
+    assert recovery.register(7, "sp").value == STACK - 8
+    assert not recovery.findings

@@ -56,13 +56,13 @@ class StackFrames:
         return tuple(known)
 
     def _stack_pointer(self, template: Template, row: FrameRow) -> Optional[int]:
-        # Back to where the frame pointer was set, and from there on to here or further.
+        # Back to where the frame pointer was set, over what has released a frame, and from there on to here or further.
         start = template.address
         while template.address - start < _LONG:
             before = self._information.row(start - 2)
             if before is None:
                 return None
-            if before.register != row.register:
+            if before.register != row.register and self._sets(start, template, row.register):
                 break
             start -= 2
         else:
@@ -70,22 +70,28 @@ class StackFrames:
         if before.register != SP:
             return None
         if start not in self._bodies:
-            self._bodies[start] = self._body(start, template, row.register)
+            self._bodies[start] = self._body(start, template, row.register, -before.offset)
         end, distance = self._bodies[start]
         return distance if distance is not None and template.address < end else None
 
-    def _body(self, start: int, like: Template, register: int) -> Tuple[int, Optional[int]]:
+    def _sets(self, start: int, like: Template, register: int) -> bool:
+        # Whether the instruction before an address writes a register.
+        before = [self._template(start - size, like) for size in (2, 4)]
+        return any(one is not None and one.address + one.size == start and register in one.writes for one in before)
+
+    def _body(self, start: int, like: Template, register: int, distance: int) -> Tuple[int, Optional[int]]:
         # Where the part that begins with a frame pointer ends, and the stack pointer's distance in it, if it is fixed.
-        before = self._information.row(start - 2)
-        assert before is not None
+        bounds = self._information.function(start)
+        end = min(bounds[1] if bounds is not None else start, start + _LONG)
         at = start
-        while at - start < _LONG:
+        while at < end:
             template = self._template(at, like)
             row = self._information.row(at)
-            if template is None or row is None or row.register != register:
-                return at, -before.offset
+            if template is None or row is None:
+                return at, distance
             following = self._information.row(at + template.size)
-            if SP in template.writes and following is not None and following.register == register:
-                return at, None
+            if SP in template.writes and row.register == register and following is not None:
+                if following.register == register:
+                    return at, None
             at += template.size
-        return at, None
+        return (at, distance) if at - start < _LONG else (at, None)
