@@ -14,7 +14,7 @@ _COPIES = re.compile(
 )
 # Itanium C++ ABI, 5.1.4.3.
 _DESTRUCTOR = re.compile(r"^_Z.*D[0-2]Ev$")
-_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/", "/include/c++/", "/library/core/", "/library/alloc/")
+_PATHS = ("newlib/", "libgcc/", "libstdc++", "/gcc/", "/include/c++/", "/library/core/", "/library/alloc/", "/lib/std/")
 # Functions that tell of what went wrong, and never return.
 _REPORT = re.compile(
     r"_*assert(_fail|_func|_failed)?|vAssertCalled|abort|__stack_chk_fail|__cxa_pure_virtual"
@@ -24,6 +24,8 @@ _REPORT = re.compile(
     r"|slice_\w*fail|capacity_overflow|handle_alloc_error)).*"
     r"|_(ZN|R)\w*(4core|5alloc|3std)(9panicking|\w*\d(panic_|(expect|unwrap)_failed|slice_\w*fail|capacity_overflow"
     r"|handle_alloc_error))\w*"
+    # And in Zig.
+    r"|(std\.)?debug\.(FullPanic\(.*|(no_panic|simple_panic)\..*|(default)?[pP]anic\w*)"
 )
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 

@@ -7,13 +7,12 @@ from typing import AbstractSet, Callable, Dict, List, NamedTuple, Optional, Sequ
 from gdb_etm.diagnosis.library import is_destructor, is_library, is_library_file
 from gdb_etm.history.frames import Function
 from gdb_etm.program.containers import Container
-from gdb_etm.program.datatypes import ARRAY, POINTER, STRUCT
-from gdb_etm.program.frame_variables import FormalParameter, FrameVariables, FunctionScope
+from gdb_etm.program.datatypes import ARRAY, POINTER
+from gdb_etm.program.frame_variables import FormalParameter, FrameVariables
 from gdb_etm.program.places import CFA
 from gdb_etm.program.variables import StaticVariables
 
 _REGISTERS = 4
-_WORD = 4
 # Of LLVM's name for what it has noted.
 _TRAP_REASON = "__clang_trap_msg$"
 
@@ -169,7 +168,7 @@ class DebugNames:
         function = self._frames.beginning(address)
         if function is None:
             return None
-        return _REGISTERS if function.is_variadic else min(_placed(function)[1], _REGISTERS)
+        return _REGISTERS if function.is_variadic else min(function.words[1], _REGISTERS)
 
     def arguments(self, address: int) -> Optional[Sequence[Tuple[FormalParameter, str]]]:
         """List a function's parameters with the registers they begin in.
@@ -180,7 +179,7 @@ class DebugNames:
         function = self._frames.beginning(address)
         if function is None:
             return None
-        return [(one, "r%d" % at) for one, at in _placed(function)[0] if at < _REGISTERS]
+        return [(one, "r%d" % at) for one, at in zip(function.parameters, function.words[0]) if at < _REGISTERS]
 
     def gives_pointer(self, address: int) -> bool:
         """Check whether a function may return a pointer.
@@ -202,18 +201,6 @@ class DebugNames:
     def is_marker(self, address: int) -> bool:
         """Check whether a linker script's symbol marks an address."""
         return address in self._markers
-
-
-def _placed(function: FunctionScope) -> Tuple[List[Tuple[FormalParameter, int]], int]:
-    # Each parameter's first word, and how many there are.  A structure is returned through a pointer that comes first
-    # (AAPCS32, 6.4 and 6.5).
-    at = int(function.result_kind == STRUCT and function.result_size > _WORD)
-    found: List[Tuple[FormalParameter, int]] = []
-    for one in function.parameters:
-        at += at % 2 if one.size % 8 == 0 and one.size else 0
-        found.append((one, at))
-        at += -(-one.size // _WORD)
-    return found, at
 
 
 def _areas(found: Sequence[Container]) -> Sequence[Area]:

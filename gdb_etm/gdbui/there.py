@@ -23,6 +23,7 @@ from gdb_etm.session.debugger import SourceLine
 
 _Answer = TypeVar("_Answer")
 # What "info symbol" says: it goes by the symbol table alone.
+_ADA = re.compile(r"[.\[]")
 _MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")
 
 
@@ -127,10 +128,10 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
     """
     command = "info symbol %d" % address
     found = _MINIMAL.match(gdb.execute(command, False, True))
-    if found is not None and "." in found.group(1):
-        # GDB takes a__b for a name of Ada's, and writes a.b.
+    if found is not None and _ADA.search(found.group(1)):
+        # GDB takes a__b for a name of Ada's, and writes a.b; and Zig's a.bC, and writes a[bC].
         plain = _MINIMAL.match(gdb.execute("with print demangle off -- " + command, False, True))
-        found = plain if plain is not None and not plain.group(1).startswith("_Z") else found
+        found = plain if plain is not None and not plain.group(1).startswith(("_Z", "_R")) else found
     return (without_hashes(found.group(1)), int(found.group(2) or 0)) if found is not None else None
 
 

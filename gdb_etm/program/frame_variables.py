@@ -10,13 +10,15 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from gdb_etm.errors import ImageError
 from gdb_etm.program.code_entries import CodeEntries
 from gdb_etm.program.containers import Container, Pointee, known_containers, known_pointee, pointee_of
+from gdb_etm.program.conventions import has_convention, placed, refutes
 from gdb_etm.program.data_symbols import changed_copies
-from gdb_etm.program.datatypes import POINTER, DataType, Types
+from gdb_etm.program.datatypes import POINTER, STRUCT, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, holder_of, name_of, number_of, origins, qualified
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.loaded import LoadedElf
 from gdb_etm.program.places import Place, expression_at, frame_base_of, places_of
 
+_WORD = 4
 _UNREADABLE = "has debug information that cannot be read"
 _FUNCTIONS = ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine")
 _PACK = "DW_TAG_GNU_formal_parameter_pack"
@@ -57,6 +59,12 @@ class FunctionScope(NamedTuple):
     result_kind: str
     # Whether that is an integer.
     is_result_integer: bool = False
+
+    @property
+    def words(self) -> Tuple[List[int], int]:
+        """Each parameter's first word, and how many words there are."""
+        by_pointer = self.result_kind == STRUCT and self.result_size > _WORD
+        return placed([one.size for one in self.parameters], by_pointer)
 
 
 class LocalVariable(NamedTuple):
@@ -191,9 +199,21 @@ class _File:
             with readable(self._path, _UNREADABLE):
                 die = self._code.function(address) if address not in self._copies else None
                 ranges = self._code.ranges(die) if die is not None else []
-                return self._function(die) if ranges and ranges[0][0] == address else None
+                if not ranges or ranges[0][0] != address or not has_convention(die):
+                    return None
+                scope = self._function(die)
+                return scope if self._is_called_so(scope, die, address) else None
         except ImageError:
             return None
+
+    def _is_called_so(self, scope: FunctionScope, die: Any, address: int) -> bool:
+        # What LLVM knows all callers of has registers that debug information tells.
+        held = {
+            one.name: one.places[0].base
+            for one, _ in self._block(die, (scope.name, 0), None, address)
+            if one.is_parameter and len(one.places) == 1 and not one.places[0].is_in_memory
+        }
+        return not refutes(scope.words[0], [held.get(one.name, "") for one in scope.parameters])
 
     def variables(self, address: int) -> List[Tuple[LocalVariable, DataType]]:
         found: List[Tuple[LocalVariable, DataType]] = []

@@ -44,6 +44,10 @@ TRAP = b"\xff\xde"
         "_RNvNtCs30YITssOn10_4core9panicking18panic_bounds_check",
         "_RNvNtCs30YITssOn10_4core6option13expect_failed",
         "_ZN4core5slice5index24slice_end_index_len_fail17h0a644426c76fc7a6E",
+        # What panics in Zig call.
+        "debug.FullPanic((function 'onPanic')).outOfBounds",
+        "debug.defaultPanic",
+        "debug.panicExtra__func_1",
     ],
 )
 def test_what_tells_of_mistakes(name: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.firmware.build import symbol
 from tests.firmware.faulty.build import elf, missing
 from tests.gdb_session import run_gdb
 from tests.gdbui.test_values import firmware, session
+from tests.program.declared import compiled
 
 
 def test_at_the_fault_and_at_a_position() -> None:
@@ -77,3 +80,15 @@ def test_a_name_of_c_is_none_of_adas() -> None:
     ask = "python from gdb_etm.gdbui.there import minimal_symbol; print(minimal_symbol(%d))"
     said = run_gdb(["file " + path, ask % (symbol(path, "lot__count_all") + 2)])
     assert "('lot__count_all', 2)" in said
+
+
+def test_a_name_of_zig_is_none_of_adas(tmp_path: Path) -> None:
+    source = """
+    int stop(int why) __asm__("prog.onPanic");
+    int stop(int why) { return why; }
+    int main(void) { return stop(1); }
+    """
+    path = compiled(source, tmp_path, "-O0")
+    ask = "python from gdb_etm.gdbui.there import minimal_symbol; print(minimal_symbol(%d))"
+    said = run_gdb(["file " + path, ask % (symbol(path, "prog.onPanic") + 2)])
+    assert "('prog.onPanic', 2)" in said
