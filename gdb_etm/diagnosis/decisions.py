@@ -10,6 +10,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.diagnosis.operands import feeding, tested_flags
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.operations import SLOTS
 from gdb_etm.recovery.lift.template import FLAGS, Template
@@ -101,6 +102,14 @@ class Decisions:
         return False
 
 
+def decides(template: Template) -> bool:
+    """Check whether an instruction decides where execution goes on.
+
+    That is a branch, or a return in an IT block.
+    """
+    return template.taken is not None or template.target is not None and template.condition != ALWAYS
+
+
 def compared(scene: Scene, number: int) -> Tuple[Place, ...]:
     """List what a branch was decided by; of flags what set them.
 
@@ -112,7 +121,8 @@ def compared(scene: Scene, number: int) -> Tuple[Place, ...]:
         return ()
     found: List[Place] = []
     tested = tested_flags(template)
-    for name in feeding(template.steps, len(template.steps), slot):
+    is_in_it_block = template.condition != ALWAYS
+    for name in tested if is_in_it_block else feeding(template.steps, len(template.steps), slot):
         place = RegisterPlace(number, name)
         if name in tested:
             found += scene.maker(place).sources

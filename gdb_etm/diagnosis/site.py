@@ -8,7 +8,7 @@ from typing import Callable, List, Mapping, NamedTuple, Optional, Tuple
 from gdb_etm.diagnosis.aborts import Abort, abort_of
 from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED
 from gdb_etm.diagnosis.changed import last_fault
-from gdb_etm.diagnosis.decisions import compared
+from gdb_etm.diagnosis.decisions import compared, decides
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.library import is_report
 from gdb_etm.diagnosis.operands import Operand, operands
@@ -147,7 +147,11 @@ def _reporting(scene: Scene, number: int, event: Exception_) -> Optional[FaultSi
     found = _outermost(scene, number, is_report)
     called_at = found.frame.called_at if found is not None else None
     if found is None or called_at is None:
-        return None
+        at = event.return_address
+        # Its first instruction is a trap.
+        is_entered = at is not None and is_report(scene.names.beginning(at))
+        site = FaultSite(event, number, scene.index.address(number), True, None, _condition(scene, number))
+        return site if is_entered else None
     # A library reports for those who have called it.
     called_at = scene.user(called_at)
     return FaultSite(event, called_at, scene.index.address(called_at), False, found, _condition(scene, called_at))
@@ -390,7 +394,7 @@ def _condition(scene: Scene, called_at: int) -> Tuple[Bad, ...]:
     own = scene.activation(called_at)
     for number in range(called_at, max(called_at - _REACH, 0), -1):
         template = scene.template(number)
-        if scene.activation(number) is not own or template is None or template.taken is None:
+        if scene.activation(number) is not own or template is None or not decides(template):
             continue
         return (Bad("the condition", None, "", compared(scene, number)),)
     return ()

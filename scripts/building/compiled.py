@@ -59,6 +59,7 @@ _LEFT_OUT = {
     "program/code_entries.py": "reads ELF files",
     "program/code_pieces.py": "reads ELF files",
     "program/containers.py": "reads debugging information",
+    "program/conventions.py": "reads debugging information",
     "program/data_symbols.py": "reads ELF files",
     "program/datatypes.py": "reads debugging information",
     "program/dies.py": "reads debugging information",
