@@ -101,7 +101,7 @@ class Losses:
             written.update(template.writes)
             read.update(slot for _, _, inputs, _ in template.steps for slot in inputs)
             stored, is_above = _reaches(template.steps, row.offset if row is not None and row.register == SP else None)
-            saved |= stored
+            saved |= stored if row is None else set()
             above.update((SP,) if is_above else ())
             for following in self._branches.after(template, bounds) or ():
                 if bounds[0] <= following < bounds[1]:
