@@ -9,7 +9,17 @@ from typing import Dict, Final, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind, variables
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Premise
-from gdb_etm.recovery.functions.calls import ARGUMENT, BLOCK, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.functions.calls import (
+    ARGUMENT,
+    BLOCK,
+    CONSTANT,
+    FRAME,
+    HANDLER,
+    RESET,
+    THREAD,
+    WAITING,
+    Assumption,
+)
 from gdb_etm.recovery.lift.operations import MASK, SLOTS, SP
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Step
@@ -111,6 +121,8 @@ class Explanations:
             where = self._solution.address(max(number, self._solution.first))
             what = "a word of its frame" if one.slot == SP else _NAMES[one.slot]
             return "whichever way the function came to %#x, it has set %s so" % (where, what)
+        if one.kind == RESET:
+            return "the reset handler began with LR as a reset leaves it"
         if one.kind == ARGUMENT:
             where = self._solution.address(max(number, self._solution.first))
             return "the call before %#x has left that in %s" % (where, _NAMES[one.slot])

@@ -17,7 +17,7 @@ from gdb_etm.recovery.execution.builder import SsaBuilder
 from gdb_etm.recovery.execution.stacking import failures
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
+from gdb_etm.recovery.functions.calls import PRIVATE, RESET, THREAD, Assumption
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, slot_values
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import Reader, StoreForwarding
@@ -326,41 +326,47 @@ class Solution:
         self.findings.append(Finding(text, None, Tier.EXACT))
 
     def _tell_fallen(self) -> None:
-        names = {slot: name for name, slot in SLOTS.items()}
-        is_refuted, is_placed = self.solver.assumptions.is_refuted, self.solver.assumptions.is_placed
+        is_refuted = self.solver.assumptions.is_refuted
         for fallen in self.solver.fallen:
             switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
             blocks = sorted([one for one in switches.values() if one.kind == BLOCK], key=lambda one: one.number)
             sure = blocks[-1:] or list(switches.values()) or [one for one in fallen.assumptions if is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
-                where = self.address(one.number)
-                if one.kind == THREAD:
-                    text = "it was another thread than that left at #{:,} that went on".format(one.number)
-                elif one.kind == BLOCK:
-                    text = "the scheduler's blocks do not show which threads ran up to #{:,}".format(one.number)
-                elif one.kind == WAITING:
-                    until = "" if self.border is not None else " at the end"
-                    text = "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)
-                elif one.kind == CONSTANT:
-                    what = "a word of the frame" if one.slot == SP else names[one.slot]
-                    text = "%s at %#x is not what the function sets it to" % (what, where)
-                elif one.kind == ARGUMENT:
-                    where = self.address(one.returned)
-                    text = "%s was not what the call before %#x sets it to" % (names[one.slot], where)
-                elif one.kind == PRIVATE:
-                    text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
-                elif one.kind == FRAME:
-                    what = "main stack's frame" if is_placed(one) else "call frame information"
-                    text = "the %s at %#x does not hold" % (what, where)
-                elif one.kind == ALIGNED:
-                    what = "the frame address" if one.distance == 7 else "what SP is set to"
-                    text = "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)
-                else:
-                    what = "exception after" if one.kind == OF_HANDLER else "call at"
-                    text = "the %s %#x did not preserve %s" % (what, where, names[one.slot])
+                text = self._of_threads(one) if one.kind >= THREAD else self._of_functions(one)
                 if not sure and len(fallen.assumptions) > 1:
                     text += ", or one of %d others before it" % (len(fallen.assumptions) - 1)
                 self.findings.append(Finding(text, one.number, Tier.ASSUMED))
+
+    def _of_threads(self, one: Assumption) -> str:
+        # That it does not hold.
+        if one.kind == THREAD:
+            return "it was another thread than that left at #{:,} that went on".format(one.number)
+        if one.kind == BLOCK:
+            return "the scheduler's blocks do not show which threads ran up to #{:,}".format(one.number)
+        if one.kind == PRIVATE:
+            return "others write the frame of the function at %#x, which makes no address of it" % one.distance
+        until = "" if self.border is not None else " at the end"
+        return "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)
+
+    def _of_functions(self, one: Assumption) -> str:
+        # The same.
+        names = {slot: name for name, slot in SLOTS.items()}
+        where = self.address(one.number)
+        if one.kind == RESET:
+            return "the reset handler did not begin with LR as a reset leaves it"
+        if one.kind == CONSTANT:
+            what = "a word of the frame" if one.slot == SP else names[one.slot]
+            return "%s at %#x is not what the function sets it to" % (what, where)
+        if one.kind == ARGUMENT:
+            return "%s was not what the call before %#x sets it to" % (names[one.slot], self.address(one.returned))
+        if one.kind == FRAME:
+            what = "main stack's frame" if self.solver.assumptions.is_placed(one) else "call frame information"
+            return "the %s at %#x does not hold" % (what, where)
+        if one.kind == ALIGNED:
+            what = "the frame address" if one.distance == 7 else "what SP is set to"
+            return "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)
+        what = "exception after" if one.kind == OF_HANDLER else "call at"
+        return "the %s %#x did not preserve %s" % (what, where, names[one.slot])
 
     def _entered(self, number: int) -> int:
         return self.address(number + 1) if number < self.last else 0

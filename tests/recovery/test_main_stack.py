@@ -1,15 +1,20 @@
-"""Worked by hand, and on Unicorn: the main stack's first frames."""
+"""Worked by hand, on Unicorn, the board's truth: the main stack's beginning."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Optional
+
 import pytest
 
+from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.firmware.build import symbol
 from tests.recovery.small import DEVICE, STACK, Ran, built, run, wrong
+from tests.recovery.truth import Run, prepare
 
 # The vector table runs, too, as instructions that change r0 and r1 alone, and then main, as the reset handler would
 # call it.  Main goes to another stack at last, whose address comes from a device: nothing else shows where its own was.
@@ -121,3 +126,19 @@ def test_another_stack_than_that_of_the_vector_table_is_noticed() -> None:
     assert recovery.register(number(done, source), "sp").value is None
     assert [one.text for one in recovery.findings if "main stack's frame" in one.text]
     assert not wrong(done, recovery)
+
+
+@pytest.mark.parametrize("core, expected", [("Cortex-M33", 0xFFFFFFFF), ("Cortex-M0+", None)])
+def test_a_reset_leaves_lr_as_the_architecture_says(core: str, expected: Optional[int], tmp_path: Path) -> None:
+    # The last instructions are in the middle of the reset handler, which clears a section before its first call.
+    ran = Run(prepare("channel-O2", tmp_path, 400), "channel-O2")
+    first = len(ran) - 50
+    history, end = ran.history(first), ran.end()
+    history.source = history.source._replace(core=Core("cpu_0", core, {}))
+    end = end._replace(registers={name: value for name, value in end.registers.items() if name != "lr"})
+    recovery = Recovery(history, end, rules=Rules(frames=load_frames([ran.elf])))
+    known = recovery.register(1, "lr")
+    assert known.value == expected
+    if expected is not None:
+        assert (known.value, known.tier) == (ran.value("lr", first), Tier.ASSUMED)
+        assert any("reset" in step.text for step in recovery.why(1, "lr"))

@@ -116,7 +116,8 @@ class SsaBuilder:
         if frames is None:
             return None
         frame_of = points_to.frame_of if points_to is not None else lambda address: None
-        return Functions(self.ssa, self.calls, frames, self._templates.at_address, frame_of, self._switches.has)
+        template, switches, resets_link = self._templates.at_address, self._switches.has, self._features.resets_link
+        return Functions(self.ssa, self.calls, frames, template, frame_of, switches, resets_link)
 
     def begin(self) -> None:
         """Give every slot a variable."""

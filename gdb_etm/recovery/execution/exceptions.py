@@ -235,7 +235,7 @@ class TraceExceptions:
             return
         if entry.address is not None and (entry.keeps_all or self._is_entry(address)):
             kept = entry.kept[: len(calls.slots)]
-            calls.stack.append(OpenCall(entry.address, entry.number, kept, entry.frame, entry.activation))
+            calls.stack.append(OpenCall(entry.address, entry.number, kept, entry.frame, entry.activation, frozenset()))
 
     def _kept(self, entry: _Entry, resumed: _Resumed, kind: int) -> List[Assumption]:
         # What is in a frame may be changed, but the same stack goes on in the same mode.

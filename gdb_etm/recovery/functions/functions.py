@@ -6,7 +6,7 @@ from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallMatcher, Landing, OpenCall
+from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, RESET, CallMatcher, Landing, OpenCall
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
 from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
 from gdb_etm.recovery.functions.frames import StackFrames
@@ -30,6 +30,7 @@ class Functions:
     :param frame_of: Gives the beginning of a function whose frame alone an instruction accesses, by its address, if
         others can reach this frame by their arguments alone.
     :param switches: Tells where another thread's stack comes.
+    :param resets_link: Whether a reset sets LR to ones.
     """
 
     def __init__(
@@ -40,9 +41,11 @@ class Functions:
         template: Callable[[int, Template], Optional[Template]],
         frame_of: Callable[[int], Optional[int]],
         switches: Callable[[Template], bool],
+        resets_link: bool = False,
     ) -> None:
         self._ssa = ssa
         self._frame_of = frame_of
+        self._resets_link = resets_link
         self._calls = calls
         self._information = information
         self._branches = branches = FunctionCode(information, ssa.program)
@@ -71,12 +74,12 @@ class Functions:
             calls.function = bounds[0]
             if template.address > bounds[0]:
                 self._look_back(template, current)
-            self._settle(template, current)
+            self._settle(template, current, self._resets_link and self._main_stack.is_reset(bounds[0]))
         calls.left = (0, [])
         calls.entered = False
 
-    def _settle(self, template: Template, current: Sequence[int]) -> None:
-        # What the function's code shows: how values with one base differ from the first.
+    def _settle(self, template: Template, current: Sequence[int], is_reset: bool) -> None:
+        # What the function's code shows: how values with one base differ from the first; and LR of a reset.
         calls = self._calls
         groups: Dict[int, Tuple[int, int]] = {}
         for held in self._entry_values.at(template):
@@ -90,7 +93,9 @@ class Functions:
                 continue
             if base >= 0:
                 groups[base] = variable, distance
-            if base < FIRST_OTHER:
+            if base == LR and is_reset:
+                calls.believe(RESET, held.slot, variable, Origin(NOTHING, (MASK + distance) & MASK))
+            elif base < FIRST_OTHER:
                 calls.believe(CONSTANT, held.slot, variable, held.origin)
 
     def _variable(self, held: Held, current: Sequence[int]) -> Optional[int]:

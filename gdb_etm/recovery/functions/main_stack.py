@@ -29,6 +29,8 @@ _MSR = re.compile(rb"(?s)(?=[\x80-\x8f]\xf3[\x08\x09\x14\x88\x89\x94]\x88)")
 _WORD: Final = 4
 # Where a vector table may begin (VTOR).
 _ALIGNED: Final = 128
+# Bits of its address where it is what a core begins with: 0, 0x08000000, 0x10000000 and the like.
+_BOOTED: Final = 0xFFFFFF
 
 
 class ProgramStart(NamedTuple):
@@ -38,6 +40,8 @@ class ProgramStart(NamedTuple):
     function: int
     # SP.
     pointer: int
+    # Whether the vector table is where memory begins, so that no boot loader comes before.
+    is_first: bool
 
 
 class MainStack:
@@ -64,6 +68,10 @@ class MainStack:
         self._template = template
         self._beginning = _beginning(program, information, ram)
         self._known: Dict[int, Optional[int]] = {}
+
+    def is_reset(self, function: int) -> bool:
+        """Check whether a function is the reset handler, which nothing runs before."""
+        return self._beginning is not None and self._beginning.is_first and function == self._beginning.function
 
     def frame(self, template: Template) -> Optional[int]:
         """Give the canonical frame address at an instruction, if always the same."""
@@ -108,7 +116,7 @@ def _beginning(
             if bounds is not None and bounds[0] == handlers[0] - 1 and not pointer & 7:
                 in_ram = any([low < pointer <= high for low, high in ram])
                 if in_ram and all([one & 1 and program.piece_at(one - 1) for one in handlers]):
-                    found.add(ProgramStart(bounds[0], pointer))
+                    found.add(ProgramStart(bounds[0], pointer, not (start + at) & _BOOTED))
     moved = _moved(program, information)
     return found.pop() if len(found) == 1 and not any([one.function in moved for one in found]) else None
 

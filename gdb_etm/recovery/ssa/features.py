@@ -14,6 +14,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import enters_it_block, next_it_state
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.values import CoreState
 
@@ -31,6 +32,8 @@ _STATES: Final = re.compile(
     b"(?=\x7f\xe9\x7f\xe9|[" + b"".join(re.escape(bytes([low])) for low in range(4, 256, 8)) + b"]G)", re.DOTALL
 )
 _ARMV7: Final = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
+# After a reset of Armv6-M and of Armv8-M without the Main Extension, LR is unknown (TakeReset in the ARMs).
+_NO_LINK: Final = re.compile(r"cortex-m(0\+?|1|23)$|armv6|armv8-m\.base", re.IGNORECASE)
 _UNSUFFIXED: Final = ("msplim", "psplim")
 
 
@@ -46,6 +49,8 @@ class Features(NamedTuple):
     # Bits 6, 5 and 0 of EXC_RETURN: those of Armv6-M and Armv7-M, or of a core without the Security Extension; None
     # when the core may have that.
     security: Optional[int] = None
+    # Whether a reset sets LR to ones.
+    resets_link: bool = False
 
 
 def features_of(
@@ -70,7 +75,8 @@ def features_of(
     elif has_no_security(states):
         security = 0x20
     one_state = security is not None or not changes_security_state(program)
-    return Features(fpu, psp or uses_process_stack(program), one_state, security)
+    resets_link = is_m_profile(core) and core is not None and not _NO_LINK.search(core.type)
+    return Features(fpu, psp or uses_process_stack(program), one_state, security, resets_link)
 
 
 def may_have_fpu(core: Optional[Core]) -> bool:
