@@ -12,6 +12,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.recovery.functions.calls import CONSTANT, CallMatcher
 from gdb_etm.recovery.functions.losses import NOTHING
 from gdb_etm.recovery.functions.origins import Origin
+from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -170,6 +171,19 @@ def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
             calls.arrive(2, 0x200, False, current)
         calls.arrive(3, 0x300, False, current)
         assert len(calls.left[1]) == expected
+
+
+@pytest.mark.parametrize("pushed, is_assumed", [(8, True), (20, False)])
+def test_a_frame_is_aligned_unless_its_caller_has_pushed_an_odd_word(pushed: int, is_assumed: bool) -> None:
+    # As functions in assembly do that call others of their library.
+    line = TraceSsa(Rules(), Program([]))
+    calls = CallMatcher(line)
+    current = [line.new(-1) for _ in range(64)]
+    for number in (1, 3):
+        calls.call(number, 0x200, current)
+        current[SP] = line.offset(current[SP], -pushed)
+    calls.align_frame()
+    assert bool(calls.assumptions) is is_assumed
 
 
 LOOP = """

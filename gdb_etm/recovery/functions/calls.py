@@ -277,8 +277,16 @@ class CallMatcher:
     def align_frame(self) -> None:
         """Assume that the canonical frame address is a multiple of 8.
 
-        So SP is at each call (AAPCS32, 6.2.1.2).
+        So SP is at each call (AAPCS32, 6.2.1.2), but not within libraries in assembly; there the caller has pushed an
+        odd number of words.
         """
-        if self.frame != NO_FRAME:
-            number = self._ssa.number
-            self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))
+        if self.frame == NO_FRAME:
+            return
+        outer = self.stack[-1].frame if self.stack else NO_FRAME
+        if outer != NO_FRAME:
+            base, distance = self._ssa.base_and_distance(outer)
+            own, below = self._ssa.base_and_distance(self.frame)
+            if own == base and (distance - below) & 7:
+                return
+        number = self._ssa.number
+        self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))
