@@ -142,3 +142,26 @@ def test_a_reset_leaves_lr_as_the_architecture_says(core: str, expected: Optiona
     if expected is not None:
         assert (known.value, known.tier) == (ran.value("lr", first), Tier.ASSUMED)
         assert any("reset" in step.text for step in recovery.why(1, "lr"))
+
+
+def test_information_that_the_code_contradicts_is_not_used() -> None:
+    # As newlib's strcmp has it, where it has taken its registers off the stack again.
+    source = """
+    .cfi_sections .debug_frame
+    bl compare
+    ldr r12, [r3]
+    mov sp, r12
+    b end
+compare:
+    .cfi_startproc
+    push {r4, r5}
+    .cfi_def_cfa_offset 8
+    pop {r4, r5}
+    movs r0, #1
+    bx lr
+    .cfi_endproc
+    """
+    done = run(source, {"r3": DEVICE}, {DEVICE: STACK - 256})
+    recovery = recovered(done, source)
+    recovery.solve()
+    assert not recovery.findings

@@ -241,9 +241,15 @@ class CallMatcher:
             variable = current[register]
             if self.frame == NO_FRAME:
                 self.frame = ssa.offset(variable, -distance)
-            elif ssa.offset(self.frame, distance) != variable:
+            elif self._may_be(variable, distance):
                 known = Assumption(FRAME, register, self.frame, variable, ssa.number, ssa.number, distance & MASK)
                 self.assumptions.append(known)
+
+    def _may_be(self, variable: int, distance: int) -> bool:
+        # Whether it is open that a register is that far from the frame: assembly may have wrong information.
+        ssa = self._ssa
+        one = ssa.offset(self.frame, distance)
+        return ssa.base(one) != ssa.base(variable) and not (ssa.fixed[one] and ssa.fixed[variable])
 
     def place(self, address: Optional[int]) -> None:
         """Assume where the running function's frame is, once for each.
