@@ -54,6 +54,8 @@ class MayAlias:
         self._is_unresolved: List[bool] = [False] * len(ssa.accesses)
         for number in self.unresolved:
             self._is_unresolved[number] = True
+        # Those that may change any memory.
+        self._anywhere = [number for number in self.unresolved if not ssa.accesses[number].size]
         # Those that are no more among them since somebody looked.
         self.gone: List[int] = []
         # Stores that stand for more than a link looks at.
@@ -148,18 +150,20 @@ class MayAlias:
 
     def _first_supposed(self, stores: List[int], byte: int, grounds: Sequence[Ground]) -> Tuple[int, bool]:
         # The same where all stores are supposed to miss, but those that may change any memory, and too many.
-        accesses, reach = self._ssa.accesses, self.reach
-        is_few, supposed, first, count = len(stores) <= reach, False, _NOWHERE, 0
-        for number in stores:
-            if not accesses[number].size:
+        for number in self._anywhere:
+            if stores and stores[0] <= number <= stores[-1] and self._is_unresolved[number]:
                 return number, False
-            if supposed and is_few or not self._may_hit(number, byte):
+        is_few, supposed, first, count = len(stores) <= self.reach, False, _NOWHERE, 0
+        for number in stores:
+            if not self._may_hit(number, byte):
                 continue
+            if is_few:
+                return _NOWHERE, True
             supposed = True
-            if not is_few and not ground_of(number, byte, grounds):
+            if not ground_of(number, byte, grounds):
                 first = number if first < 0 else first
                 count += 1
-                if count > reach:
+                if count > self.reach:
                     return first, False
         return _NOWHERE, supposed
 
