@@ -453,3 +453,15 @@ def test_work_on_memory_is_told_of() -> None:
     shares: List[float] = []
     Recovery(ran.history, ran.end, progress=shares.append).solve()
     assert len([share for share in shares if share > 0.3]) > 1
+
+
+def test_other_assumptions_stay_where_many_functions_break_the_convention() -> None:
+    # Each writes another register or value, and only that one keeps SP tells where the stack was.
+    changes = [(register, value) for register in range(4, 8) for value in range(4)]
+    calls = ["movs r%d, #100\n bl f%d_%d\n nop" % (one[0], *one) for one in changes]
+    functions = ["f%d_%d: movs r%d, #%d\n bx lr" % (*one, *one) for one in changes]
+    shift = "shift: ldr r0, [r3]\n sub sp, sp, r0\n add sp, sp, r0\n movs r0, #0\n bx lr"
+    ran = run("\n".join(["bl shift", *calls, "b end", *functions, shift]), {"r3": DEVICE}, {DEVICE: 16})
+    recovery = ran.recovery(Rules(limit=Tier.ASSUMED))
+    assert recovery.register(1, "sp")[:2] == (STACK, Tier.ASSUMED)
+    assert not wrong(ran, recovery)

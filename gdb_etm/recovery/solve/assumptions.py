@@ -147,6 +147,11 @@ class Assumptions:
             and self._address(one.number) in told
         }
 
+    def of_kinds(self, blamed: Set[int]) -> Set[int]:
+        """List the assumptions of the same kinds; those on SP count apart."""
+        kinds = {(one.kind, one.slot == SP) for one in [self.made[number] for number in blamed]}
+        return {number for number, one in enumerate(self.made) if (one.kind, one.slot == SP) in kinds}
+
 
 def _is_across(call: Assumption, switch: Assumption) -> bool:
     # Whether a call returned in a thread that went on after it.

@@ -7,6 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import partial
 from typing import AbstractSet, Callable, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
@@ -21,7 +22,7 @@ from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
-from gdb_etm.recovery.solve.propagation import Propagation
+from gdb_etm.recovery.solve.propagation import Propagation, Saved
 from gdb_etm.recovery.solve.suppositions import suppose
 from gdb_etm.recovery.solve.thread_trials import ThreadTrials
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -29,8 +30,9 @@ from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
-# Times that the tier ASSUMED starts again.
+# Times that the tier ASSUMED starts again without single assumptions, and then without all of a kind.
 _ROUNDS: Final = 12
+_MORE_ROUNDS: Final = 6
 # Places of stacks that are tried by working on from there.
 _TRIES: Final = 24
 
@@ -165,17 +167,20 @@ class Solver:
         """
         assumptions = self.assumptions
         dropped: Set[int] = set(doubted)
-        if self.owned is not None:
-            self.memory.may_alias.owned = self.owned
-        self.memory.may_alias.dead_stack = DeadStack(self.ssa)
-        self.memory.may_alias.object_bounds = self.object_bounds
+        dead_stack = DeadStack(self.ssa)
         self.propagation.tables.bounded = True
         saved = self.propagation.save()
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS + _MORE_ROUNDS):
+            if number == _ROUNDS:
+                self.owned = self.object_bounds = None
+                dead_stack.holds = False
+            may_alias = self.memory.may_alias
+            may_alias.owned = self.owned or may_alias.owned
+            may_alias.dead_stack, may_alias.object_bounds = dead_stack, self.object_bounds
             try:
                 if self.owned is not None:
-                    fallen = assumptions.fallen(dropped).assumptions
-                    self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
+                    others = assumptions.fallen(dropped).assumptions
+                    self.owned.others = {(one.number, one.returned) for one in others if one.kind in (THREAD, WAITING)}
                 self._assume(dropped)
                 if self._trespassed(self.memory.may_alias.trespassed()):
                     self.propagation.restore(saved)
@@ -188,30 +193,33 @@ class Solver:
                 dropped |= more
                 self.propagation.restore(saved)
             except Contradiction as contradiction:
-                constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
-                if any(one[0] == ConstraintKind.BOUNDED for one in constraints):
-                    self.propagation.tables.bounded = False
-                    self.propagation.restore(saved)
-                    continue
-                blamed = {constraint[-1] for constraint in constraints if not _ground(constraint)}
-                claim = self.memory.may_alias.claim
-                claims = {claim(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}
-                self.propagation.restore(saved)
-                if self._trespassed(claims):
-                    continue
-                if not blamed and self.further is not None:
-                    self.further = None
-                    continue
-                blamed = assumptions.least_sure(blamed - dropped)
-                blamed = blamed or assumptions.placed() - dropped or assumptions.others(dropped)
-                self.fallen.append(assumptions.fallen(blamed))
-                dropped |= blamed
-                if len(blamed) == 1:
-                    dropped |= assumptions.of_functions(blamed)
+                fallen = self._refute(contradiction, dropped, saved)
+                dropped |= fallen if number < _ROUNDS else fallen | assumptions.of_kinds(fallen)
         else:
             self.propagation.restore(saved)
         suppose(self.ssa, self.propagation, self.proofs, self.where)
         self.ends.append(len(self.ssa.domain.log.variable))
+
+    def _refute(self, contradiction: Contradiction, dropped: Set[int], saved: Saved) -> Set[int]:
+        # Goes back, and lets fall what a contradiction rests on; gives the assumptions among it.
+        constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
+        claim = self.memory.may_alias.claim
+        claims = {claim(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}
+        self.propagation.restore(saved)
+        if any(one[0] == ConstraintKind.BOUNDED for one in constraints):
+            self.propagation.tables.bounded = False
+            return set()
+        if self._trespassed(claims):
+            return set()
+        blamed = {constraint[-1] for constraint in constraints if not _ground(constraint)}
+        if not blamed and self.further is not None:
+            self.further = None
+            return set()
+        assumptions = self.assumptions
+        blamed = assumptions.least_sure(blamed - dropped)
+        blamed = blamed or assumptions.placed() - dropped or assumptions.others(dropped)
+        self.fallen.append(assumptions.fallen(blamed))
+        return blamed | assumptions.of_functions(blamed) if len(blamed) == 1 else blamed
 
     def _find_left_behind(self) -> None:
         # Finds out where the stack was before SP was set back, unless that leads to a contradiction.
@@ -219,33 +227,30 @@ class Solver:
             return
         search, propagation = BaseSearch(self.ssa), self.propagation
         options = search.left_behind(propagation.memory, propagation.symbolic.stacks())
-        while options is not None:
-            saved, count = propagation.save(), len(self.assumptions.made)
-            try:
-                self._set_base(options, options.values[0])
-                propagation.run()
-                fits = not self._go_further() and not propagation.memory.may_alias.trespassed()
-            except Contradiction:
-                fits = False
-            if not fits:
-                del self.assumptions.made[count:]
-                propagation.restore(saved)
-                return
+        while options is not None and self._fits(partial(self._go_on_from, options)):
             options = search.left_behind(propagation.memory, propagation.symbolic.stacks())
+
+    def _go_on_from(self, options: Options) -> None:
+        self._set_base(options, options.values[0])
+        self.propagation.run()
 
     def _try_threads(self) -> None:
         # Finds out which threads went on, unless that leads to a contradiction.
-        if self.trials is None:
-            return
+        if self.trials is not None and not self._fits(self.trials.run):
+            self.trials.undo()
+
+    def _fits(self, assume: Callable[[], object]) -> bool:
+        # Whether what is assumed contradicts nothing; takes it back if it does.
         saved, count = self.propagation.save(), len(self.assumptions.made)
         try:
-            fits = not self.trials.run() or not self._go_further() and not self.memory.may_alias.trespassed()
+            assume()
+            fits = not self._go_further() and not self.memory.may_alias.trespassed()
         except Contradiction:
             fits = False
         if not fits:
-            self.trials.undo()
             del self.assumptions.made[count:]
             self.propagation.restore(saved)
+        return fits
 
     def _trespassed(self, claims: Set[Tuple[int, int]]) -> bool:
         # Frames that others have written are shared, what was written below SP is not dead, and objects that were
@@ -266,7 +271,7 @@ class Solver:
     def _reached(self, number: int) -> None:
         bounds = self.memory.may_alias.object_bounds
         if bounds is None or number in bounds.strange or len(bounds.strange) == _STRANGE:
-            self.memory.may_alias.object_bounds = self.object_bounds = None
+            self.object_bounds = None
         else:
             bounds.strange.add(number)
 
