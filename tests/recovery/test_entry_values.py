@@ -134,6 +134,36 @@ def test_words_of_a_frame() -> None:
     assert not recovery.findings
 
 
+ASSERTING = """
+    movs r3, #1
+    movs r2, #3
+again:
+    subs r2, #1
+    beq out
+    cmp r2, #9
+    bne again
+    bl failed
+    b again
+out:
+    mov r12, r2
+    b.n end
+failed:
+    nop
+    %s
+"""
+OUT, FAILED = CODE + 18, CODE + 22
+
+
+@pytest.mark.parametrize(
+    "code, size, known", [("b failed", 4, 1), ("bx lr", 4, None), ("it eq\n bxeq lr\n b failed", 8, None)]
+)
+def test_a_function_that_does_not_return_changes_nothing(code: str, size: int, known: Optional[int]) -> None:
+    told = Told([CODE, FAILED, FAILED + size], {CODE: 0})
+    recovery = late(run(ASSERTING % code), ASSERTING % code, OUT, told)
+    assert recovery.register(1, "r3").value == known
+    assert not recovery.findings
+
+
 SHARED = """
     movs r3, #1
     %s
@@ -180,7 +210,7 @@ def test_a_frame_is_aligned_unless_its_caller_has_pushed_an_odd_word(pushed: int
     calls = CallMatcher(line)
     current = [line.new(-1) for _ in range(64)]
     for number in (1, 3):
-        calls.call(number, 0x200, current)
+        calls.call(number, 0x200, current, NOTHING.lost)
         current[SP] = line.offset(current[SP], -pushed)
     calls.align_frame()
     assert bool(calls.assumptions) is is_assumed
@@ -338,25 +368,31 @@ def test_false_frame_information_is_given_up_once() -> None:
     source = """
     movs r7, #20
 loop:
-    blx r5
+    blx r8
     subs r7, #1
     bne loop
     movs r2, #0
     mov r12, r6
-    b end
+    cbz r5, over
+    nop
+over:
+    b.n end
 function:
     push {r4, lr}
+    sub sp, sp, r5
     str r6, [r2]
     movs r6, #1
     ldr r6, [r3]
+    add sp, sp, r5
     pop {r4, pc}
 """
-    function = CODE + 14
-    told = Told([CODE, function, function + 10, function + 12], {CODE: 0, function: 0, function + 2: 16})
-    registers = {"r2": RAM, "r3": RAM, "r5": function | 1, "r6": 0x66, "sp": STACK}
+    function = CODE + 18
+    rows = {CODE: 0, function: 0, function + 2: 8, function + 6: 16, function + 14: 8}
+    told = Told([CODE, function, function + 16, function + 18], rows)
+    registers = {"r2": RAM, "r3": RAM, "r5": 0, "r6": 0x66, "r8": function | 1, "sp": STACK}
     recovery = late(run(source, registers), source, CODE + 2, told)
     assert recovery.register(1, "r6")[:2] == (0x66, Tier.ASSUMED)
-    text = "the call frame information at %#x does not hold" % (function + 2)
+    text = "the call frame information at %#x does not hold" % (function + 6)
     assert [one.text for one in recovery.findings] == [text]
 
 

@@ -205,6 +205,8 @@ class EntryValues:
             after = self._branches.after(template, bounds) if template is not None else None
             if template is None or after is None:
                 return []
+            if template.call and template.target is None and not self._losses.returns(template.goes_to, template):
+                after = []
             reached[at] = template, [one for one in after if bounds[0] <= one < bounds[1]]
             todo += [~at, *reached[at][1]]
         return [reached[at] for at in reversed(done)]

@@ -55,6 +55,8 @@ class Losses:
         self._branches = branches
         self._template = template
         self._known: Dict[int, Lost] = {}
+        # Functions that do not return: all of their code is known, and none of it leaves them.
+        self._endless: Set[int] = set()
 
     def of_call(self, template: Template) -> Lost:
         """Give what a call does not keep.
@@ -71,6 +73,15 @@ class Losses:
         :param like: An instruction of the same set.
         """
         return self._of(function, like, 0)
+
+    def returns(self, function: int, like: Template) -> bool:
+        """Tell whether a function may return.
+
+        :param function: Where it begins.
+        :param like: An instruction of the same set.
+        """
+        self._of(function, like, 0)
+        return function not in self._endless
 
     def _of(self, function: int, like: Template, deep: int) -> Lost:
         found = self._known.get(function)
@@ -89,11 +100,14 @@ class Losses:
         saved: Set[int] = {SP}
         above: Set[int] = set()
         seen: Set[int] = set()
-        todo = [bounds[0]]
+        todo, leaves = [bounds[0]], False
         while todo:
             at = todo.pop()
-            template = self._template(at, like) if at not in seen else None
+            if at in seen:
+                continue
+            template = self._template(at, like)
             if template is None:
+                leaves = True
                 continue
             seen.add(at)
             row = self._information.row(at)
@@ -103,10 +117,14 @@ class Losses:
             stored, is_above = _reaches(template.steps, row.offset if row is not None and row.register == SP else None)
             saved |= stored if row is None else set()
             above.update((SP,) if is_above else ())
-            for following in self._branches.after(template, bounds) or ():
+            after = self._branches.after(template, bounds)
+            leaves = leaves or not after or template.kind is InstructionKind.INDIRECT and not template.call
+            for following in after or ():
                 if bounds[0] <= following < bounds[1]:
                     todo.append(following)
-                elif template.kind is InstructionKind.DIRECT and following == template.goes_to:
+                    continue
+                leaves = True
+                if template.kind is InstructionKind.DIRECT and following == template.goes_to:
                     other = self._of(following, template, deep + 1)
                     written |= other.lost
                     read |= other.used
@@ -116,6 +134,8 @@ class Losses:
         if not saved.isdisjoint(CALLEE_SAVED):
             # A function of its own, which has there what it was called with.
             above.clear()
+        if not leaves:
+            self._endless.add(bounds[0])
         lost, used = (frozenset(found & {*CALLEE_SAVED} - saved | above) for found in (written, read | written))
         return Lost(lost, used)
 
