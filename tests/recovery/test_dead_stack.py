@@ -58,6 +58,12 @@ def test_somebody_writes_there_after_all() -> None:
     assert not wrong(ran, recovery)
 
 
+def test_what_is_left_of_a_word_that_is_overwritten_in_part() -> None:
+    ran = run(SOURCE % "sub sp, #4\nstrb r2, [sp]\nadd sp, #4", REGISTERS)
+    found = recovered(ran).register(1, "r4")
+    assert (found.known, found.bits) == (0xFFFFFF00, 0x1200)
+
+
 @pytest.mark.parametrize(
     "byte, misses", [(STACK - 1, True), (STACK - 16, True), (STACK - 17, False), (STACK, False), (STACK + 4, False)]
 )

@@ -54,7 +54,7 @@ class MayAlias:
         self._is_unresolved: List[bool] = [False] * len(ssa.accesses)
         for number in self.unresolved:
             self._is_unresolved[number] = True
-        # Those that may change any memory.
+        # Those to any memory.
         self._anywhere = [number for number in self.unresolved if not ssa.accesses[number].size]
         # Those that are no more among them since somebody looked.
         self.gone: List[int] = []
@@ -70,7 +70,9 @@ class MayAlias:
         self.dead_stack: Optional[DeadStack] = None
         self.object_bounds: Optional[ObjectBounds] = None
         # Links that hold for such a reason alone, with the kind of their constraints.
-        self.grounds: Dict[Tuple[int, int], int] = {}
+        self.grounds: Dict[Pair, int] = {}
+        # The bytes that they link, by their addresses.
+        self._claimed: Dict[Pair, Tuple[int, ...]] = {}
         # By the later access and byte of a link that was looked for: the older access, what was in the way, and how
         # many objects were known to have stacks.
         self._barriers: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
@@ -97,6 +99,7 @@ class MayAlias:
         made._reasons, made._newest = self._reasons, self._newest
         made.wanted, made.reach = self.wanted, self.reach
         made.grounds, made.supposed = dict(self.grounds), list(self.supposed)
+        made._claimed = dict(self._claimed)
         made.gone, made._far = list(self.gone), set(self._far)
         made._barriers = {}
         return made
@@ -249,12 +252,12 @@ class MayAlias:
         # Whether an access may reach the frame that another one is to.
         return not FrameGround(one, self.owned, self.object_bounds).misses(other, 0)
 
-    def ground(self, older: int, later: int) -> int:
-        """Give the kind of constraint that links two accesses.
-
-        It is that of a link for which nothing is supposed.
-        """
-        return self.grounds.get((older, later), ConstraintKind.LINK)
+    def ground(self, older: int, later: int, address: int, count: int) -> int:
+        """Give the kind of constraint that links bytes of two accesses, for which nothing is supposed."""
+        kind = self.grounds.get((older, later), ConstraintKind.LINK)
+        if kind != ConstraintKind.LINK:
+            self._claimed[older, later] = self._claimed.get((older, later), ()) + tuple(range(address, address + count))
+        return kind
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
         """Check whether an access may reach a piece of memory."""
@@ -324,10 +327,10 @@ class MayAlias:
             oldest = min(oldest, looked)
         return oldest, constraints
 
-    def _is_overwritten(self, older: int, later: int, byte: int) -> bool:
-        # Whether a store of known address between two accesses may have written a byte.
+    def _stores_to(self, older: int, later: int, byte: int) -> List[int]:
+        # The stores of known address between two accesses that may have written a byte.
         stores = [other for other in self._cells.between(older, later, byte) if self._accesses[other].store]
-        return any([self._cells.touches(other, byte) >= 0 and self._may_have_run(other) for other in stores])
+        return [other for other in stores if self._cells.touches(other, byte) >= 0 and self._may_have_run(other)]
 
     def riskiest(self, pairs: Set[Pair]) -> Set[Pair]:
         """Choose the supposed links between which most stores may hit.
@@ -343,7 +346,7 @@ class MayAlias:
             if (source, number) in risks:
                 low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
                 count = sum([self._may_hit(other, byte) for other in self.unresolved[low:high]])
-                if self._is_overwritten(source, number, byte):
+                if self._stores_to(source, number, byte):
                     count = len(self._accesses)
                 risks[source, number] = max(risks[source, number], count)
         most = max(risks.values())
@@ -351,7 +354,7 @@ class MayAlias:
 
     def overwritten(self) -> Set[Pair]:
         """List the supposed links that known stores turn out to hide."""
-        return {(one[0], one[1]) for one in self.supposed if self._is_overwritten(*one)}
+        return {(one[0], one[1]) for one in self.supposed if self._stores_to(*one)}
 
     def confirmed(self) -> Set[Pair]:
         """List the supposed links that no store turns out to hide."""
@@ -359,14 +362,10 @@ class MayAlias:
         for source, number, byte in self.supposed:
             if (source, number) not in found:
                 continue
-            low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
             grounds = self.grounds_between(source, number)
-            if any(
-                [
-                    not ground_of(other, byte, grounds) and self._may_hit(other, byte)
-                    for other in self.unresolved[low:high]
-                ]
-            ) or self._is_overwritten(source, number, byte):
+            between = self.unresolved[bisect_left(self.unresolved, source + 1) : bisect_left(self.unresolved, number)]
+            hits = [one for one in between if not ground_of(one, byte, grounds) and self._may_hit(one, byte)]
+            if hits or self._stores_to(source, number, byte):
                 found.discard((source, number))
         return found
 
@@ -382,13 +381,10 @@ class MayAlias:
             if source < 0 and number == len(accesses):
                 continue
             known = accesses[source if source >= 0 else number]
-            address, size = domain.bits[known.address], known.size
-            for word in range(address & ~3, address + size, 4):
-                for other in self._cells.between(source, number, word):
-                    start, length = domain.bits[accesses[other].address], accesses[other].size
-                    overlaps = start < address + size and address < start + length
-                    own = kind == ConstraintKind.OWNED and self._may_own(source, other)
-                    if accesses[other].store and overlaps and not own and self._may_have_run(other):
+            address = domain.bits[known.address]
+            for byte in self._claimed.get((source, number), range(address, address + known.size)):
+                for other in self._stores_to(source, number, byte):
+                    if kind != ConstraintKind.OWNED or not self._may_own(source, other):
                         found.add(self.claim(kind, source, number))
         return found
 

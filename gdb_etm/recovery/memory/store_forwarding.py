@@ -292,7 +292,7 @@ class StoreForwarding:
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
-        kind = ConstraintKind.SUPPOSED if supposed else self.may_alias.ground(source, number)
+        kind = ConstraintKind.SUPPOSED if supposed else self.may_alias.ground(source, number, address + index, len(run))
         field = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + field + (source, number))
 
@@ -379,7 +379,8 @@ class StoreForwarding:
         if supposed and (source, last) in self.forbidden:
             return
         self.may_alias.supposed += [(source, last, word + index) for index, _, _, one in run if one]
-        why = Premise.SUPPOSED_STORED if supposed else STILL_THERE[self.may_alias.ground(source, last)]
+        kind = self.may_alias.ground(source, last, word + run[0][0], len(run))
+        why = Premise.SUPPOSED_STORED if supposed else STILL_THERE[kind]
         why += int(not access.store)
         stored = [(distance, source, distance, one) for _, _, distance, one in run]
         pair = (source, last) if why != Premise.STORED + int(not access.store) else ()
