@@ -244,7 +244,7 @@ class StoreForwarding:
         address = self._domain.bits[access.address]
         linked = self.linked[number]
         found: List[LinkedByte] = []
-        hidden = 0
+        hidden, supposes = 0, self.may_alias.wanted is not None
         self.blocked.pop(number, None)
         whole, start = self.cells.whole(number, address, access.size)
         grounds: List[Ground] = []
@@ -266,7 +266,10 @@ class StoreForwarding:
             if barrier >= 0:
                 self._waiting.wait(barrier, number)
                 self.blocked[number] = barrier
-                hidden |= 1 << index
+                # Links are supposed for all bytes together.
+                hidden |= ((1 << access.size) - (1 << index) if supposes else 1 << index) & ~linked
+                if supposes:
+                    break
                 continue
             if source == FIRST and self._begin is None or supposed and (source, number) in self.forbidden:
                 continue
@@ -344,7 +347,7 @@ class StoreForwarding:
         done = self._ended.get(word, 0)
         last = len(self._ssa.accesses)
         found: List[LinkedByte] = []
-        hidden = 0
+        hidden, supposes = 0, self.may_alias.wanted is not None
         grounds: List[Ground] = []
         of_grounds = BLOCKED
         for index in range(4):
@@ -362,7 +365,9 @@ class StoreForwarding:
             barrier, supposed = self.may_alias.first_of_link(source, last, word + index, grounds)
             if barrier >= 0:
                 self._waiting.wait(barrier, ~word)
-                hidden |= 1 << index
+                hidden |= (16 - (1 << index) if supposes else 1 << index) & touched & ~done
+                if supposes:
+                    break
                 continue
             found.append((index, source, distance, supposed))
             done |= 1 << index
