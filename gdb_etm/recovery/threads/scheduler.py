@@ -157,7 +157,7 @@ class Scheduler:
         return None
 
     def _believe(self, variable: int, value: int, number: int, until: int) -> List[Assumption]:
-        constant = self._ssa.constant(value & MASK)
+        constant = self._at(value).variable
         return [Assumption(BLOCK, PSP, constant, variable, number, until)] if variable != constant else []
 
     def _address(self, handled: Handled, term: Term) -> Optional[int]:
