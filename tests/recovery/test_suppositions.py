@@ -8,6 +8,7 @@ import pytest
 
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.solve import suppositions
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
 
@@ -85,6 +86,32 @@ def test_many_that_hit_do_not_hide_the_one_that_misses() -> None:
     assert recovery.register(3 + 2 * hits, "r1")[:2] == (OBJECT, Tier.ASSUMED)
     assert recovery.register(3, "r1").value != OTHER
     assert not wrong(done, recovery)
+
+
+@pytest.mark.pure
+def test_the_newest_instructions_do_not_wait_for_older_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where the first stores went nobody knows, and that they missed what is loaded then contradicts the branch.
+    older = """
+    movs r0, #1
+    str r0, [r6]
+    movs r0, #2
+again:
+    ldr r1, [r5]
+    str r0, [r1]
+    subs r4, #1
+    bne again
+    ldr r1, [r6]
+    cmp r1, #2
+    bne end
+    """
+    registers = {"r2": 7, "r4": 250, "r5": DEVICE, "r6": OTHER}
+    done = run(older + THROUGH % "nop", registers, {POINTER: OBJECT, DEVICE: OTHER})
+    at = len(done.before) - 3
+    for size, expected in ((300, OBJECT), (3000, None)):
+        monkeypatch.setattr(suppositions, "_AT_A_TIME", size)
+        recovery = assumed(done)
+        assert recovery.register(at, "r1").value == expected
+        assert not wrong(done, recovery)
 
 
 def test_it_is_assumed_at_best() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from itertools import islice
 from struct import pack
 from typing import AbstractSet, Callable, Dict, Final, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -51,6 +52,8 @@ class _Had:
         self._cells = memory.cells
         self._may_alias = memory.may_alias
         self._unknown = unknown
+        # Whether it only matters if there is a store.
+        self.one_will_do = False
         # Those that may have been other than they are at the end.
         self.words = unknown.union(memory.cells.words)
 
@@ -85,7 +88,8 @@ class _Had:
         # The stores of unknown address between two accesses that may reach a byte.
         unresolved = self._may_alias.unresolved
         between = unresolved[bisect_left(unresolved, older + 1) : bisect_left(unresolved, later)]
-        return [other for other in between if self._may_alias.may_hit(other, byte, 1)]
+        hitting = (other for other in between if self._may_alias.may_hit(other, byte, 1))
+        return list(islice(hitting, 1)) if self.one_will_do else list(hitting)
 
     def _loaded(self, number: int, index: int) -> Tuple[int, int]:
         domain, data = self._ssa.domain, self._ssa.accesses[number].data
@@ -270,6 +274,7 @@ def _may_have_had(evidence: Evidence, base: int, data: bytes, first: int, had: _
     stores: Set[int] = set()
     hidden: List[int] = []
     for distance, number, byte in evidence:
+        had.one_will_do = len(stores) >= len(evidence)
         found = had.hiders(number, base + distance, byte, data[first + distance])
         if found is not None:
             stores.update(found)

@@ -10,18 +10,22 @@ some links fall, and it goes on from the stage in which the first of these was s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Callable, Container, Final, List, Sequence, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.cells import FIRST
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation, Saved
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
+# Instructions, from the end back, between whose accesses links are supposed first; then as many more.
+_AT_A_TIME: Final = 10000
 # How many stores may hit between accesses that are linked, stage by stage; at first all are linked at once.
 _AT_ONCE: Final = (SCAN,)
 _STAGES: Final = (1, 4, 16, 64, SCAN)
@@ -40,11 +44,14 @@ _PLACES: Final = 4
 _PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
 
 
-class _All(Container[Pair]):
-    # Any pair of accesses.
+class _Since(Container[Pair]):
+    # Any pair of accesses from one on.
+
+    def __init__(self, first: int) -> None:
+        self._first = first
 
     def __contains__(self, pair: object) -> bool:
-        return True
+        return isinstance(pair, tuple) and pair[0] >= self._first
 
 
 def _is_supposed(constraint: Constraint) -> bool:
@@ -61,7 +68,15 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications, whe
     :param proofs: Finds what a contradiction comes from.
     :param where: Gives the address of an instruction by its number.
     """
-    course = _Course(ssa, propagation, proofs, PlaceSearch(ssa, where))
+    if not ssa.accesses:
+        return
+    first, last = ssa.accesses[0].number, ssa.accesses[-1].number
+    numbers = range(last - _AT_A_TIME, first + _AT_A_TIME // 2, -_AT_A_TIME)
+    for since in [*map(ssa.first_access, numbers), FIRST]:
+        _follow(_Course(ssa, propagation, proofs, PlaceSearch(ssa, where), since))
+
+
+def _follow(course: _Course) -> None:
     for _ in range(_ROUNDS):
         if not course.run():
             break
@@ -73,24 +88,31 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications, whe
 class _Course:
     # Suppositions one after the other.
 
-    def __init__(self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications, search: PlaceSearch) -> None:
+    def __init__(
+        self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications, search: PlaceSearch, since: int
+    ) -> None:
         self._ssa = ssa
         self._propagation = propagation
         self._proofs = proofs
         self._search = search
-        self._unresolved = len(propagation.memory.may_alias.unresolved)
+        self._since = since
+        self._unresolved = self._count_unresolved()
         # What was known before each stage up to the present one.
         self._before: List[Saved] = [propagation.save()]
         self._stages: Sequence[int] = _AT_ONCE
         self._in_stages = False
         # Links that are supposed, and others that are not.
-        self._pairs: Container[Pair] = _All()
+        self._pairs: Container[Pair] = _Since(since)
         self._forbidden: Set[Pair] = set()
         self._placed: List[Placed] = []
         # Those that came true when the stages came to their end: what is left after another contradiction.
         self._confirmed: Set[Pair] = set()
         self._contradictions = 0
         self.goes_on = True
+
+    def _count_unresolved(self) -> int:
+        unresolved = self._propagation.memory.may_alias.unresolved
+        return len(unresolved) - bisect_left(unresolved, self._since)
 
     def undo(self) -> None:
         """Forget all of it."""
@@ -122,8 +144,8 @@ class _Course:
         may_alias = self._propagation.memory.may_alias
         if not self._in_stages:
             # Where most of many addresses are not known after all, there is not much to come.
+            left = self._count_unresolved()
             self._begin_in_stages()
-            left = len(may_alias.unresolved)
             return left <= _MANY and (5 * left <= 3 * self._unresolved or self._unresolved <= _FEW)
         self._contradictions += 1
         if self._confirmed:
@@ -158,7 +180,7 @@ class _Course:
             # The links stay; other stores may hit again.
             may_alias.wanted, may_alias.supposed = None, []
             return True
-        if self._in_stages and isinstance(self._pairs, _All):
+        if self._in_stages and isinstance(self._pairs, _Since):
             # Without what did not come true, others may be linked.
             self._confirmed = confirmed
             self._forbid(overwritten | refused or supposed - confirmed)
