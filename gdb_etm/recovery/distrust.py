@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Callable, FrozenSet, Iterable, NamedTuple, Set, Tuple
 
-from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, FRAME, PRIVATE, RESET, Assumption
+from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, FRAME, LINK, PRIVATE, Assumption
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 
 # Kinds of assumptions that say something of the code, whenever that runs.
-_ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, RESET, FRAME, ALIGNED)
+_ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, LINK, FRAME, ALIGNED)
 
 # A kind of assumption, the register that it is about, and an address: where the function begins that a call enters,
 # or of an instruction.

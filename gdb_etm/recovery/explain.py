@@ -15,7 +15,7 @@ from gdb_etm.recovery.functions.calls import (
     CONSTANT,
     FRAME,
     HANDLER,
-    RESET,
+    LINK,
     THREAD,
     WAITING,
     Assumption,
@@ -121,8 +121,8 @@ class Explanations:
             where = self._solution.address(max(number, self._solution.first))
             what = "a word of its frame" if one.slot == SP else _NAMES[one.slot]
             return "whichever way the function came to %#x, it has set %s so" % (where, what)
-        if one.kind == RESET:
-            return "the reset handler began with LR as a reset leaves it"
+        if one.kind == LINK:
+            return "a reset, or one call alone, leads to the function here, with that in LR"
         if one.kind == ARGUMENT:
             where = self._solution.address(max(number, self._solution.first))
             return "the call before %#x has left that in %s" % (where, _NAMES[one.slot])

@@ -17,7 +17,7 @@ from gdb_etm.recovery.execution.builder import SsaBuilder
 from gdb_etm.recovery.execution.stacking import failures
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.functions.calls import PRIVATE, RESET, THREAD, Assumption
+from gdb_etm.recovery.functions.calls import LINK, PRIVATE, THREAD, Assumption
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, slot_values
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import Reader, StoreForwarding
@@ -352,8 +352,8 @@ class Solution:
         # The same.
         names = {slot: name for name, slot in SLOTS.items()}
         where = self.address(one.number)
-        if one.kind == RESET:
-            return "the reset handler did not begin with LR as a reset leaves it"
+        if one.kind == LINK:
+            return "the function at %#x did not begin with LR as a reset, or its only call, leaves it" % where
         if one.kind == CONSTANT:
             what = "a word of the frame" if one.slot == SP else names[one.slot]
             return "%s at %#x is not what the function sets it to" % (what, where)

@@ -17,6 +17,7 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import CoreState, Tier, no_memory
+from tests.firmware.build import symbol
 from tests.history.executed import history_of
 from tests.recovery.small import CODE, RAM, STACK, Ran, built, run
 
@@ -162,6 +163,26 @@ def test_a_function_that_does_not_return_changes_nothing(code: str, size: int, k
     recovery = late(run(ASSERTING % code), ASSERTING % code, OUT, told)
     assert recovery.register(1, "r3").value == known
     assert not recovery.findings
+
+
+@pytest.mark.parametrize("other, known", [("nop\n nop", CODE + 4 | 1), ("bl lone", None), ("b.w lone", None)])
+def test_lr_is_known_in_a_function_that_one_call_leads_to(other: str, known: Optional[int]) -> None:
+    source = "bl lone\n nop\n %s\nlone: nop\n nop\n mov lr, r1\n b.n end" % other
+    lone = symbol(built(source), "lone")
+    recovery = late(run(source), source, lone + 2, Told([CODE, lone, lone + 8], {CODE: 0, lone: 0}))
+    assert recovery.register(1, "lr").value == known
+    assert not recovery.findings
+
+
+def test_a_function_that_the_only_call_did_not_lead_to() -> None:
+    # It is entered through a pointer that nothing tells of, and returns by LR.
+    source = "adds r0, r5, r6\n bx r0\n bl lone\n nop\n b.n end\nlone: nop\n nop\n bx lr"
+    lone = symbol(built(source), "lone")
+    pointers = {"r5": lone + 1, "r6": 0, "lr": CODE + 10 | 1}
+    recovery = late(run(source, pointers), source, lone, Told([CODE, lone, lone + 6], {CODE: 0, lone: 0}))
+    assert recovery.register(1, "lr")[:2] == (CODE + 10 | 1, Tier.EXACT)
+    text = "the function at %#x did not begin with LR as a reset, or its only call, leaves it" % lone
+    assert [one.text for one in recovery.findings] == [text]
 
 
 SHARED = """

@@ -60,8 +60,9 @@ BELOW = STACK - FRAME - 16 - 4
 
 
 def ran(source: str, pointer: int = STACK) -> Ran:
-    main = symbol(built(source), "main") | 1
-    return run(source, {"r2": main, "r3": DEVICE, "sp": pointer - FRAME}, {DEVICE: STACK - 256})
+    main, called = symbol(built(source), "main") | 1, symbol(built(source), "reset") + 8 | 1
+    registers = {"r2": main, "r3": DEVICE, "sp": pointer - FRAME, "lr": called}
+    return run(source, registers, {DEVICE: STACK - 256})
 
 
 def recovered(done: Ran, source: str) -> Recovery:

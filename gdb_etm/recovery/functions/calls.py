@@ -25,7 +25,7 @@ ALIGNED: Final = 2
 FRAME: Final = 3
 CONSTANT: Final = 4
 ARGUMENT: Final = 5
-RESET: Final = 6
+LINK: Final = 6
 THREAD: Final = 7
 WAITING: Final = 8
 PRIVATE: Final = 9
@@ -38,8 +38,8 @@ class Assumption(NamedTuple):
     # CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
     # frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
     # CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
-    # what it was called with; RESET: the same of what a reset leaves in LR; PRIVATE: the function at ``distance`` alone
-    # writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from.
+    # what it was called with; LINK: the same of LR where the function began; PRIVATE: the function at ``distance``
+    # alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from.
     kind: int
     slot: int
     # Variable.
@@ -207,7 +207,7 @@ class CallMatcher:
 
         Or note what it holds in terms of the function's entry.
 
-        :param kind: CONSTANT, ARGUMENT or RESET.
+        :param kind: CONSTANT, ARGUMENT or LINK.
         :param since: As for :meth:`differ`.
         """
         ssa = self._ssa
@@ -226,7 +226,7 @@ class CallMatcher:
     def differ(self, kind: int, slot: int, one: int, other: int, distance: int, since: Optional[int] = None) -> None:
         """Assume that ``other = one + distance``, where that is not known.
 
-        :param kind: CONSTANT, ARGUMENT or RESET.
+        :param kind: CONSTANT, ARGUMENT or LINK.
         :param since: The instruction before which ``other`` was found; None for the one that comes now.
         """
         number = self._ssa.number

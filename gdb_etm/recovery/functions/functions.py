@@ -6,7 +6,7 @@ from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.functions.branches import FunctionCode
-from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, RESET, CallMatcher, Landing, OpenCall
+from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, LINK, NO_FRAME, CallMatcher, Landing, OpenCall
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
 from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
 from gdb_etm.recovery.functions.frames import StackFrames
@@ -74,12 +74,18 @@ class Functions:
             calls.function = bounds[0]
             if template.address > bounds[0]:
                 self._look_back(template, current)
-            self._settle(template, current, self._resets_link and self._main_stack.is_reset(bounds[0]))
+            self._settle(template, current, self._link(bounds[0], template))
         calls.left = (0, [])
         calls.entered = False
 
-    def _settle(self, template: Template, current: Sequence[int], is_reset: bool) -> None:
-        # What the function's code shows: how values with one base differ from the first; and LR of a reset.
+    def _link(self, function: int, like: Template) -> Optional[int]:
+        # What LR was where a function began, if a reset or one call alone leads there.
+        if self._resets_link and self._main_stack.is_reset(function):
+            return MASK
+        return self._main_stack.returns_to(function, like)
+
+    def _settle(self, template: Template, current: Sequence[int], link: Optional[int]) -> None:
+        # What the function's code shows: how values with one base differ from the first; and LR, as it was at first.
         calls = self._calls
         groups: Dict[int, Tuple[int, int]] = {}
         for held in self._entry_values.at(template):
@@ -93,8 +99,8 @@ class Functions:
                 continue
             if base >= 0:
                 groups[base] = variable, distance
-            if base == LR and is_reset:
-                calls.believe(RESET, held.slot, variable, Origin(NOTHING, (MASK + distance) & MASK))
+            if base == LR and link is not None:
+                calls.believe(LINK, held.slot, variable, Origin(NOTHING, (link + distance) & MASK))
             elif base < FIRST_OTHER:
                 calls.believe(CONSTANT, held.slot, variable, held.origin)
 

@@ -73,6 +73,16 @@ class MainStack:
         """Check whether a function is the reset handler, which nothing runs before."""
         return self._beginning is not None and self._beginning.is_first and function == self._beginning.function
 
+    def returns_to(self, function: int, like: Template) -> Optional[int]:
+        """Give what the one call that leads to a function leaves in LR; None if others may lead there."""
+        site = _callers(self._program, self._information).get(function) if like.isa is Isa.T32 else None
+        template = None if site is None else self._template(site, like)
+        if template is None or not template.call or self._information.function(template.address) is None:
+            return None
+        own = self._information.function(function)
+        is_within = own is None or own[0] <= template.address < own[1]
+        return None if is_within else template.address + template.size | 1
+
     def frame(self, template: Template) -> Optional[int]:
         """Give the canonical frame address at an instruction, if always the same."""
         bounds = self._information.function(template.address)
