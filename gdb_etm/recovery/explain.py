@@ -196,7 +196,7 @@ class Explanations:
                 if step.text not in texts:
                     texts.add(step.text)
                     found.append(step)
-            todo += self._solver.proofs.premises(entry, set(), _nothing)
+            todo += self._solver.proofs.premises(entry, set(), _nothing, False)
             if self._domain.mask[log.variable[entry]] != MASK:
                 todo.append(log.before[entry])
         return found or [Step(self.known(variable), None, self._solver.tier(-1))]

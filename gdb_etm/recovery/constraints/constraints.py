@@ -19,7 +19,7 @@ _TOP: Final = 0x80000000
 class ConstraintKind:
     """What a constraint says of its variables."""
 
-    # (variable, text): known from outside; text is an index of :data:`FACTS`
+    # (variable, why) or, where memory tells it, (variable, why, older, later): known from outside; why is a Premise
     FACT: Final = 0
     # (a, b): b = a
     EQUAL: Final = 1
@@ -129,7 +129,6 @@ _BY_KIND: Final[Dict[int, int]] = {
     ConstraintKind.REMAINDER: 3,
     ConstraintKind.LIMIT: 4,
 }
-
 # The same as a list.
 _ENDS: Final[List[int]] = [_BY_KIND.get(kind, 0) for kind in range(max(_BY_KIND) + 1)]
 
@@ -140,6 +139,7 @@ LINKS: Final = frozenset(
         ConstraintKind.OWNED,
         ConstraintKind.BELOW,
         ConstraintKind.OUT_OF_REACH,
+        ConstraintKind.SUPPOSED,
         ConstraintKind.MAY_ALIAS,
     )
 )

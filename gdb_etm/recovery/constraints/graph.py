@@ -185,7 +185,7 @@ class ConstraintGraph:
         """Take bits of a variable as a fact.
 
         :param why: One of :class:`Premise`.
-        :param pair: Of what is assumed of a link, the accesses.
+        :param pair: Of what memory tells, the accesses: the older one and the later one, as in a link.
         """
         if self.doubted and (why, self.number, variable) in self.doubted:
             self.withheld.append(Withheld(variable, known, bits, why, self.number))

@@ -214,7 +214,7 @@ class StoreForwarding:
     def _is_constant(self, number: int, access: MemoryAccess, address: int) -> bool:
         known = self._ssa.read_constant(address, access.size)
         if known is not None:
-            self._ssa.learn(access.data, MASK, known, Premise.MEMORY)
+            self._ssa.learn(access.data, MASK, known, Premise.MEMORY, (number, number))
         return known is not None
 
     def _insert(self, word: int, number: int, touched: int, fresh: Set[int]) -> None:
@@ -289,9 +289,8 @@ class StoreForwarding:
             if one[3]:
                 self.may_alias.supposed.append((source, number, address + one[0]))
         if source == FIRST:
-            pair = (source, number) if supposed else ()
             why = Premise.SUPPOSED if supposed else Premise.MEMORY
-            self._tie(access, run, address, self._begin, why, pair)
+            self._tie(access, run, address, self._begin, why, (source, number))
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
@@ -327,7 +326,7 @@ class StoreForwarding:
         address: int,
         reader: Optional[Reader],
         why: int,
-        pair: Tuple[int, ...],
+        pair: Tuple[int, int],
     ) -> None:
         # Bytes of an access are those of memory at one end of the segment.
         known = bits = 0
@@ -388,8 +387,7 @@ class StoreForwarding:
         why = Premise.SUPPOSED_STORED if supposed else STILL_THERE[kind]
         why += int(not access.store)
         stored = [(distance, source, distance, one) for _, _, distance, one in run]
-        pair = (source, last) if why != Premise.STORED + int(not access.store) else ()
-        self._tie(access, stored, self._domain.bits[access.address], self._end, why, pair)
+        self._tie(access, stored, self._domain.bits[access.address], self._end, why, (source, last))
 
 
 def _watched(numbers: Sequence[int], progress: Optional[Callable[[int], None]]) -> Iterator[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import LINKS, Constraint, variables
+from gdb_etm.recovery.constraints.constraints import LINKS, Constraint, ConstraintKind, variables
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
@@ -26,32 +26,39 @@ class Justifications:
 
         :param wanted: Tells which are of the kind.
         """
-        ssa = self._ssa
-        log = ssa.domain.log
         found: Set[int] = set()
-        seen: Set[int] = set()
+        for places in (False, True):
+            # What memory tells rests on where it was accessed, too.
+            todo = self._of_contradiction(contradiction, found, wanted, places)
+            seen: Set[int] = set()
+            self._trace(todo, seen, found, wanted, places)
+            if not found:
+                # An interval may have come from any member of a class.
+                cause = contradiction.cause
+                parts = variables(self._ssa.constraints[cause]) if cause >= 0 else ()
+                for variable in (contradiction.variable,) + parts:
+                    todo += self._of_class(variable, found, wanted, places)
+                self._trace(todo, seen, found, wanted, places)
+            if found:
+                break
+        return found
+
+    def _of_contradiction(
+        self, contradiction: Contradiction, found: Set[int], wanted: Wanted, places: bool
+    ) -> List[int]:
+        log = self._ssa.domain.log
         todo = [log.last[contradiction.variable]]
         if contradiction.cause >= 0:
-            todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
-        self._trace(todo, seen, found, wanted)
-        if not found:
-            # An interval may have come from any member of a class.
-            parts = variables(ssa.constraints[contradiction.cause]) if contradiction.cause >= 0 else ()
-            for variable in (contradiction.variable,) + parts:
-                todo += self._of_class(variable, found, wanted)
-            self._trace(todo, seen, found, wanted)
-        if not found:
-            # Accesses may have been linked because of what is known of their addresses.
-            self._trace(self._of_addresses(contradiction, seen), seen, found, wanted)
-        return found
+            todo += self._inputs(contradiction.cause, len(log.variable), found, wanted, places)
+        return todo
 
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
         """List the constraints of a kind that a variable's value rests on."""
         found: Set[int] = set()
-        self._trace([self._ssa.domain.log.last[variable]], set(), found, wanted)
+        self._trace([self._ssa.domain.log.last[variable]], set(), found, wanted, False)
         return found
 
-    def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted) -> None:
+    def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted, places: bool) -> None:
         log = self._ssa.domain.log
         while todo:
             entry = todo.pop()
@@ -59,52 +66,53 @@ class Justifications:
                 continue
             seen.add(entry)
             todo.append(log.before[entry])
-            todo += self.premises(entry, found, wanted)
+            todo += self.premises(entry, found, wanted, places)
 
-    def _of_addresses(self, contradiction: Contradiction, seen: Set[int]) -> List[int]:
-        # The newest entries of the addresses and conditions of all accesses whose links were followed, or whose data
-        # may have been tied to memory at the end.
-        ssa = self._ssa
-        log = ssa.domain.log
-        links = {contradiction.cause, *[log.cause[entry] for entry in seen]}
-        ends = [ssa.constraints[link][-2:] for link in links if link >= 0 and ssa.constraints[link][0] in LINKS]
-        accesses = [ssa.accesses[number] for pair in ends for number in pair if 0 <= number < len(ssa.accesses)]
-        data = {contradiction.variable, *[log.variable[entry] for entry in seen]}
-        accesses += [access for access in ssa.accesses if access.data in data]
-        return [log.last[one] for access in accesses for one in (access.address, access.condition)]
-
-    def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:
+    def _of_class(self, variable: int, found: Set[int], wanted: Wanted, places: bool) -> List[int]:
         # The newest entries of all that differ from a variable by constants, and of what made them so.
         domain = self._ssa.domain
         members = set(domain.members.get(domain.root[variable], ()))
         entries = [domain.log.last[member] for member in members]
         for one, _, cause, until in domain.log.merged:
             if one in members and cause >= 0:
-                entries += self._inputs(cause, until, found, wanted)
+                entries += self._inputs(cause, until, found, wanted, places)
         return entries
 
-    def premises(self, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
+    def premises(self, entry: int, found: Set[int], wanted: Wanted, places: bool) -> List[int]:
         """List the entries that an entry of the log rests on.
 
         :param found: The wanted constraints that it rests on are added to it.
         :param wanted: Tells which are wanted.
+        :param places: Whether what memory tells rests on where it was accessed.
         """
         log = self._ssa.domain.log
         cause = log.cause[entry]
         if cause >= 0:
-            return self._inputs(cause, entry, found, wanted)
+            return self._inputs(cause, entry, found, wanted, places)
         known = ~cause
         entries = [self._ssa.domain.log.newest(known, entry)]
         for constraint in self.path(known, log.variable[entry]):
-            entries += self._inputs(constraint, entry, found, wanted)
+            entries += self._inputs(constraint, entry, found, wanted, places)
         return entries
 
-    def _inputs(self, cause: int, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
+    def _inputs(self, cause: int, entry: int, found: Set[int], wanted: Wanted, places: bool) -> List[int]:
         constraint = self._ssa.constraints[cause]
         if wanted(constraint):
             found.add(cause)
         log = self._ssa.domain.log
-        return [log.newest(variable, entry) for variable in variables(constraint)]
+        parts = variables(constraint) + self.places(constraint) if places else variables(constraint)
+        return [log.newest(variable, entry) for variable in parts]
+
+    def places(self, constraint: Constraint) -> Tuple[int, ...]:
+        """Give the addresses and conditions of accesses.
+
+        Those that a constraint ties to each other or to memory at an end.
+        """
+        if constraint[0] not in LINKS and (constraint[0] != ConstraintKind.FACT or len(constraint) < 5):
+            return ()
+        ssa = self._ssa
+        accesses = [ssa.accesses[number] for number in {*constraint[-2:]} if 0 <= number < len(ssa.accesses)]
+        return tuple([one for access in accesses for one in (access.address, access.condition)])
 
     def path(self, one: int, other: int) -> List[int]:
         """List the constraints that put two variables into one class."""
