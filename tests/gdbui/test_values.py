@@ -264,7 +264,7 @@ def mark_of(text: str) -> str:
 
 def test_what_does_not_hold_is_told_once() -> None:
     commands = ["break leap", "continue", "etm info registers r4", "etm goto -5", "etm info registers r4"]
-    told = session(commands, program=elf("clobber-O2"))
+    told = session(commands, program=elf("clobber-O0"))
     assert re.match(r"etm: the call at 0x\w+ <\w+\+\d+> did not preserve r4 \(instruction [\d,]+\)$", told[2][0])
     assert not [line for lines in told[3:] for line in lines if line.startswith("etm:")]
 
