@@ -12,7 +12,6 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 
-
 # Functions that a longjmp returns from once more.
 _SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 
