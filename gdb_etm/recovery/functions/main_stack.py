@@ -74,7 +74,7 @@ class MainStack:
         return self._beginning is not None and self._beginning.is_first and function == self._beginning.function
 
     def returns_to(self, function: int, like: Template) -> Optional[int]:
-        """Give what the one call that leads to a function leaves in LR; None if others may lead there."""
+        """Give what a function's only call leaves in LR, or None."""
         site = _callers(self._program, self._information).get(function) if like.isa is Isa.T32 else None
         template = None if site is None else self._template(site, like)
         if template is None or not template.call or self._information.function(template.address) is None:

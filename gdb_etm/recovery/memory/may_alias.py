@@ -253,7 +253,7 @@ class MayAlias:
         return not FrameGround(one, self.owned, self.object_bounds).misses(other, 0)
 
     def ground(self, older: int, later: int, address: int, count: int) -> int:
-        """Give the kind of constraint that links bytes of two accesses, for which nothing is supposed."""
+        """Give the kind of constraint that links bytes of two accesses."""
         kind = self.grounds.get((older, later), ConstraintKind.LINK)
         if kind != ConstraintKind.LINK:
             self._claimed[older, later] = self._claimed.get((older, later), ()) + tuple(range(address, address + count))
