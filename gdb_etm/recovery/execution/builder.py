@@ -239,8 +239,7 @@ class SsaBuilder:
                 self._functions.arrive(template, current)
         elif template.moves:
             self._moved = True
-        executed = True
-        pointer = current[SP]
+        executed, pointer = True, current[SP]
         accesses = len(ssa.accesses)
         if template.condition == ALWAYS:
             self._predicate = -1
