@@ -48,10 +48,10 @@ class _Since(Container[Pair]):
     # Any pair of accesses from one on.
 
     def __init__(self, first: int) -> None:
-        self._oldest = first
+        self.__oldest = first
 
     def __contains__(self, pair: object) -> bool:
-        return isinstance(pair, tuple) and pair[0] >= self._oldest
+        return isinstance(pair, tuple) and pair[0] >= self.__oldest
 
 
 def _is_supposed(constraint: Constraint) -> bool:
