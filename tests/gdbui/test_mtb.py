@@ -158,7 +158,7 @@ def _ran(folder: Path, path: str) -> List[int]:
     # From the start of the trace to the end of the program.
     lines = (folder / "truth").read_text("ascii").splitlines()
     begin = next(at for at, line in enumerate(lines) if line.startswith("resume"))
-    end = lines.index("halt 0x%08x" % symbol(path, "finished"))
+    end = lines.index("halt 0x%08x" % symbol(path, "finished"), begin)
     return [int(line, 16) for line in lines[begin:end] if line.startswith("0x")]
 
 
