@@ -98,3 +98,10 @@ def test_stack_pointers_are_known_and_nothing_is_wrong(program: str, known: floa
     found, _ = recovered(Run(prepare(program, tmp_path, 70001, "m33"), program, "m33"), 10000)
     assert not found.wrong
     assert found.sp.percent(Tier.ASSUMED) > known > found.sp.percent(Tier.EXACT)
+
+
+def test_frames_are_others_once_control_was_written(tmp_path: Path) -> None:
+    # From the reset on: the first thread begins in the middle of a function, on PSP.
+    found, _ = recovered(Run(prepare("fibers-Os", tmp_path, 20001, "m33", deep=True), "fibers-Os", "m33"), 30000)
+    assert not found.wrong
+    assert found.sp.percent(Tier.ASSUMED) > 99

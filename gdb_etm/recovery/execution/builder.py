@@ -86,7 +86,6 @@ class SsaBuilder:
         ]
         if any(FP_MODE in template.writes for template in self.executed):
             features = features._replace(fpu=True)
-        self._features = features
         self._outcomes = {outcome.number: outcome.passed for _, outcome in history.conditions()}
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
@@ -96,13 +95,12 @@ class SsaBuilder:
         self.threads = ThreadSwitches(
             *(ssa, history.program, switches, self._runs, self.calls, self._exceptions, self._address, word, later)
         )
-        self._limits = limits
+        self._features, self._limits, self._failures = features, limits, failed
         # The slots in an IT block, if its condition fails and if it passes; and the variable of that bit.
         self._predicated: Tuple[List[int], List[int]] = ([], [])
         self._predicate = -1
         # Of each handler that runs, the branch that it came between.
         self._interrupted: List[Optional[Arrival]] = []
-        self._failures = failed
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
@@ -285,6 +283,8 @@ class SsaBuilder:
             ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
         if PSP in template.writes and self._switches.changes_process_stack(template):
             self._exceptions.switch()
+        if CONTROL in template.writes:
+            self.calls.lose_frames()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, True)
 

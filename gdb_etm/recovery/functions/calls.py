@@ -153,6 +153,11 @@ class CallMatcher:
         self.entered = True
         self.enter()
 
+    def lose_frames(self) -> None:
+        """Note that SP may be another one: call frame information goes on from there."""
+        self.stack = [call._replace(frame=NO_FRAME) for call in self.stack]
+        self.frame = NO_FRAME
+
     def tie(self, number: int, activations: Sequence[int]) -> None:
         """Tie activations to a thread: they hold only if it goes on.
 
