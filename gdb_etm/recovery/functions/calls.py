@@ -154,7 +154,7 @@ class CallMatcher:
         self.enter()
 
     def lose_frames(self) -> None:
-        """Note that SP may be another one: call frame information goes on from there."""
+        """Note that SP may be another one from here on."""
         self.stack = [call._replace(frame=NO_FRAME) for call in self.stack]
         self.frame = NO_FRAME
 
