@@ -16,7 +16,7 @@ from gdb_etm.history.identities import Correction, Identities
 from gdb_etm.history.stacks import Before, WaitingStack
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.stack_changes import StackChange, process_stack_changes, stack_changes
+from gdb_etm.program.stack_changes import StackChanges
 from gdb_etm.protocols.elements import Range
 
 
@@ -33,9 +33,7 @@ class StackSwitches:
         self._program = program
         self._m_profile = m_profile
         self._known: Dict[Tuple[int, int], bool] = {}
-        # By function and instruction set, and by handler.
-        self._changes: Dict[Tuple[int, Isa], Tuple[StackChange, ...]] = {}
-        self._process_changes: Dict[int, Tuple[StackChange, ...]] = {}
+        self._changes = StackChanges(program)
         # Whether a handler has set the stack pointer.
         self.written = False
         self._identities = Identities(rows, add)
@@ -69,10 +67,7 @@ class StackSwitches:
 
     def _changes_process_stack(self, executed: Range, function: Function) -> bool:
         # Whether what it sets is another stack's, as far as the function shows.
-        changes = self._process_changes.get(function.start)
-        if changes is None:
-            code = self._program.read(function.start, function.end - function.start)
-            changes = self._process_changes[function.start] = process_stack_changes(code, function.start)
+        changes = self._changes.of_process(function.start, function.end)
         is_within = function.start <= executed.start and executed.end <= function.end
         return not is_within or any(executed.start <= change.address < executed.end for change in changes)
 
@@ -100,12 +95,7 @@ class StackSwitches:
         """
         if function is None:
             return None
-        key = function.start, executed.isa
-        changes = self._changes.get(key)
-        if changes is None:
-            code = self._program.read(function.start, function.end - function.start)
-            changes = self._changes[key] = stack_changes(code, function.start, executed.isa)
-        for change in changes:
+        for change in self._changes.of(function.start, function.end, executed.isa):
             if executed.start <= change.address < executed.end:
                 return change.end if change.end < executed.end else change.address
         return None

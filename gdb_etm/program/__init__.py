@@ -11,8 +11,8 @@
   ``data_symbols.py``; ``containers.py``: what is within what; ``datatypes.py``, ``spelling.py``: types and their names;
   ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state.
 - ``frame_variables.py``: functions at an address, their parameters (``conventions.py``: their registers), their local
-  variables; ``code_entries.py`` finds
-  them by address, ``places.py`` the registers and the memory that they are in.
+  variables; ``code_entries.py`` finds them by address,
+  ``places.py`` the registers and the memory that they are in.
 - ``inline_stacks.py``: an instruction's line in its function, through those that were inlined.
 - ``stack_changes.py``: where a plain function, or a handler, goes over to another stack.
 - ``code_pieces.py``: where instructions are, and where data between them.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Final, List, NamedTuple, Pattern, Set, Tuple
 
+from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 
 
@@ -60,6 +61,34 @@ def process_stack_changes(code: bytes, address: int) -> Tuple[StackChange, ...]:
     :param address: Of its first instruction.
     """
     return _walk(code, address, Isa.T32, "psp")
+
+
+class StackChanges:
+    """Where a program goes over to other stacks.
+
+    Each function is looked at once.
+
+    :param program: The program.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: Dict[Tuple[int, int, Isa], Tuple[StackChange, ...]] = {}
+        self._known_of_process: Dict[Tuple[int, int], Tuple[StackChange, ...]] = {}
+
+    def of(self, start: int, end: int, isa: Isa) -> Tuple[StackChange, ...]:
+        """List where a function sets SP to another stack's."""
+        key = start, end, isa
+        if key not in self._known:
+            self._known[key] = stack_changes(self._program.read(start, end - start), start, isa)
+        return self._known[key]
+
+    def of_process(self, start: int, end: int) -> Tuple[StackChange, ...]:
+        """List where a handler sets PSP to another stack's."""
+        key = start, end
+        if key not in self._known_of_process:
+            self._known_of_process[key] = process_stack_changes(self._program.read(start, end - start), start)
+        return self._known_of_process[key]
 
 
 def _walk(code: bytes, address: int, isa: Isa, pointer: str) -> Tuple[StackChange, ...]:

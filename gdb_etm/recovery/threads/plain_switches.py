@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, FrozenSet, Optional, Tuple
+from typing import Optional, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.objects import Objects
-from gdb_etm.program.stack_changes import process_stack_changes, stack_changes
+from gdb_etm.program.stack_changes import StackChanges
 from gdb_etm.recovery.lift.operations import PSP
 from gdb_etm.recovery.lift.template import Template
 
@@ -20,10 +20,8 @@ class PlainSwitches:
     """
 
     def __init__(self, program: Program, objects: Optional[Objects]) -> None:
-        self._program = program
+        self._changes = StackChanges(program)
         self._functions = () if objects is None else tuple(objects.functions)
-        self._known: Dict[Tuple[int, int], FrozenSet[int]] = {}
-        self._known_of_process: Dict[Tuple[int, int], FrozenSet[int]] = {}
 
     def has(self, template: Template) -> bool:
         """Check whether a plain function sets SP to another stack there."""
@@ -31,10 +29,8 @@ class PlainSwitches:
         bounds = None if template.rounds is None else self._function(template.address)
         if bounds is None:
             return False
-        if bounds not in self._known:
-            changes = stack_changes(self._program.read(bounds[0], bounds[1] - bounds[0]), bounds[0], template.isa)
-            self._known[bounds] = frozenset([change.address for change in changes])
-        return template.address in self._known[bounds]
+        changes = self._changes.of(*bounds, template.isa)
+        return template.address in [change.address for change in changes]
 
     def changes_process_stack(self, template: Template) -> bool:
         """Check whether a handler's instruction sets PSP to another stack's."""
@@ -43,10 +39,7 @@ class PlainSwitches:
         bounds = self._function(template.address)
         if bounds is None:
             return True
-        if bounds not in self._known_of_process:
-            changes = process_stack_changes(self._program.read(bounds[0], bounds[1] - bounds[0]), bounds[0])
-            self._known_of_process[bounds] = frozenset([change.address for change in changes])
-        return template.address in self._known_of_process[bounds]
+        return template.address in [change.address for change in self._changes.of_process(*bounds)]
 
     def is_entry(self, address: int) -> bool:
         """Check whether a function begins at an address."""
