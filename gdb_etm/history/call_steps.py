@@ -129,7 +129,7 @@ class StepMemory:
 
 
 class Unrepeatable(Exception):
-    """States hardly come back: all entries have to be read."""
+    """All entries have to be read: states hardly come back, or there are threads."""
 
 
 class StepReader:

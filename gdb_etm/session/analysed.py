@@ -64,7 +64,7 @@ def long_costs(debugger: Debugger, decoded: Decoded) -> List[FunctionCost]:
     try:
         index = CallGroups(history, memory, paused)
     except Unrepeatable:
-        # It hardly repeats itself: an index would be no smaller than the calls.
+        # It hardly repeats itself, or threads are switched: an index would be no smaller than the calls.
         found = profile_of(debugger, decoded, INSTRUCTIONS).functions()
         return [FunctionCost(one.function, one.calls, one.own, one.inclusive) for one in found]
     return call_sums(index).costs(index)
