@@ -129,7 +129,7 @@ class StepMemory:
 
 
 class Unrepeatable(Exception):
-    """All entries have to be read: states hardly come back, or there are threads."""
+    """States hardly come back, or there are threads: all entries are read."""
 
 
 class StepReader:

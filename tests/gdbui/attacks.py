@@ -45,7 +45,7 @@ class Session:
         shutil.copy(str(program), str(self._elf))
         line = [gdb_program(), "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "source %s" % SCRIPT]
         for phase, command in (("connect", "%s --elf %s" % (connect, self._elf)), *commands):
-            line += ["-ex", "python print('>>> %s', flush=True)" % phase, "-ex", command]
+            line += ["-ex", "echo >>> %s\\n" % phase, "-ex", command]
         environment = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb", HOME="/nonexistent")
         self.gdb = subprocess.Popen(
             line,
