@@ -38,7 +38,7 @@ _LINKS: Final[Dict[int, str]] = {
     ConstraintKind.OWNED: ", in a frame to which no pointer led in between",
     ConstraintKind.BELOW: ", below the stack pointer in between, where no pointer leads",
     ConstraintKind.OUT_OF_REACH: ", in an object to which no pointer led in between",
-    ConstraintKind.SUPPOSED: ", which stores in between turn out to miss if they are taken to miss",
+    ConstraintKind.SUPPOSED: ", which no store in between turns out to hit if all are taken to miss",
 }
 
 

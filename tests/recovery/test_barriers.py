@@ -30,8 +30,8 @@ def test_what_was_passed_over_is_not_looked_at_again(monkeypatch: pytest.MonkeyP
     may_alias = MayAlias(ssa, Cells(ssa))
     may_alias.dead_stack = DeadStack(ssa)
     looks: List[int] = []
-    may_hit = MayAlias._may_hit
-    monkeypatch.setattr(MayAlias, "_may_hit", lambda *given: looks.append(given[1]) or may_hit(*given))
+    may_hit = MayAlias.may_write
+    monkeypatch.setattr(MayAlias, "may_write", lambda *given: looks.append(given[1]) or may_hit(*given))
     # Addresses become known in the order of the accesses, and the last one is waited for first.
     for number, pointer in reversed(list(enumerate(pointers, _COUNT))):
         assert may_alias.first_of_link(FIRST, 2 * _COUNT, RAM, [may_alias.dead_stack]) == (number, False)

@@ -46,8 +46,8 @@ def test_what_is_known_late(between: str) -> None:
 
 def test_stores_that_become_known_together_are_no_barriers_to_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
-    may_hit = MayAlias._may_hit
-    monkeypatch.setattr(MayAlias, "_may_hit", lambda *given: looks.append(given) or may_hit(*given))
+    may_hit = MayAlias.may_write
+    monkeypatch.setattr(MayAlias, "may_write", lambda *given: looks.append(given) or may_hit(*given))
     offsets = range(0, 160, 4)
     forms = " str r0, [r1, #%d]\n", " ldr r3, [r1, #%d]\n"
     ran = run(HEAD + "".join([form % offset for form in forms for offset in offsets]), {"r0": 9})

@@ -68,7 +68,7 @@ def test_a_pointer_is_known_that_its_own_store_hides() -> None:
     done = run(THROUGH % "nop", {"r2": 7}, {POINTER: OBJECT})
     recovery = assumed(done)
     assert recovery.register(3, "r1")[:2] == (OBJECT, Tier.ASSUMED)
-    said = "loaded at #2, still in RAM at the halt, which stores turn out to miss if they are taken to miss"
+    said = "loaded at #2, still in RAM at the halt, which no store turns out to hit if all are taken to miss"
     assert [step.text for step in recovery.why(3, "r1")] == [said]
     # What it wrote is known by that.
     assert recovery.register(1, "r2")[:2] == (7, Tier.ASSUMED)

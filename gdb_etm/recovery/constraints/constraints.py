@@ -79,7 +79,7 @@ class ConstraintKind:
     BELOW: Final = 32
     # (d, a, p, q, n, older, later): LINK, if no pointer leads to the object from where stores between are
     OUT_OF_REACH: Final = 33
-    # (d, a, p, q, n, older, later): LINK, as stores to unknown addresses turn out to miss if they are taken to miss
+    # (d, a, p, q, n, older, later): LINK, as no store to an unknown address turns out to hit if all are taken to miss
     SUPPOSED: Final = 34
     # (d, a, table): a load from an address in a table of constants, by its number
     TABLE: Final = 30

@@ -63,7 +63,7 @@ class Premise:
         "so by the architecture",
         "traced data",
         "in memory when the run began",
-        "in memory when the run began, which stores turn out to miss if they are taken to miss",
+        "in memory when the run began, which no store turns out to hit if all are taken to miss",
         "the only place where memory later held what was stored there",
         "still in RAM at the halt",
         "still in RAM at the halt",
@@ -73,8 +73,8 @@ class Premise:
         "still in RAM at the halt, below the stack pointer, where no pointer leads",
         "still in RAM at the halt, in an object to which no pointer led",
         "still in RAM at the halt, in an object to which no pointer led",
-        "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
-        "still in RAM at the halt, which stores turn out to miss if they are taken to miss",
+        "still in RAM at the halt, which no store turns out to hit if all are taken to miss",
+        "still in RAM at the halt, which no store turns out to hit if all are taken to miss",
         "the only place in the program's constants, and none is in RAM, with what was loaded there",
     )
 

@@ -26,8 +26,6 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 # Stores that one link looks at.
 SCAN: Final = 400
 _NOWHERE: Final = -1
-# Of the links that a contradiction rests on, those fall that at least one in so many of the most stores may hit.
-_NEAR: Final = 2
 # Two accesses that are linked: the older one or FIRST, and the later one or as many as there are for the end.
 Pair = Tuple[int, int]
 
@@ -147,7 +145,7 @@ class MayAlias:
         if self.wanted is not None and (older, later) in self.wanted:
             return self._first_supposed(unresolved[low:high], byte, grounds)
         for number in unresolved[low:high]:
-            if self._may_hit(number, byte):
+            if self.may_write(number, byte):
                 return number, False
         return _NOWHERE, False
 
@@ -158,7 +156,7 @@ class MayAlias:
                 return number, False
         is_few, supposed, first, count = len(stores) <= self.reach, False, _NOWHERE, 0
         for number in stores:
-            if not self._may_hit(number, byte):
+            if not self.may_write(number, byte):
                 continue
             if is_few:
                 return _NOWHERE, True
@@ -181,7 +179,7 @@ class MayAlias:
         newest = self._newest
         if 0 <= newest < later and older < newest and self._is_unresolved[newest] and self.wanted is None:
             # What is in the way of one byte is in that of others.
-            if not ground_of(newest, byte, grounds) and self._may_hit(newest, byte):
+            if not ground_of(newest, byte, grounds) and self.may_write(newest, byte):
                 return newest, False
         low = bisect_left(unresolved, older + 1)
         if low == len(unresolved) or unresolved[low] >= later:
@@ -189,7 +187,7 @@ class MayAlias:
         if self.wanted is None:
             # Addresses become known in the order of the accesses: what waits for a late one is looked at less often.
             last = unresolved[bisect_left(unresolved, later, low) - 1]
-            if last != newest and not ground_of(last, byte, grounds) and self._may_hit(last, byte):
+            if last != newest and not ground_of(last, byte, grounds) and self.may_write(last, byte):
                 return last, False
         if grounds and self.wanted is None:
             barrier = self._still_blocked(older, later, byte, grounds)
@@ -215,7 +213,7 @@ class MayAlias:
             kind = ground_of(number, byte, grounds)
             if kind:
                 ground = max(ground, kind)
-            elif self._may_hit(number, byte):
+            elif self.may_write(number, byte):
                 self._barriers[later, byte] = older, number, self._stacked()
                 self._newest = number
                 return number
@@ -235,7 +233,7 @@ class MayAlias:
         unresolved = self.unresolved
         for at in range(bisect_left(unresolved, before[1]), bisect_left(unresolved, later)):
             number = unresolved[at]
-            if not ground_of(number, byte, grounds) and self._may_hit(number, byte):
+            if not ground_of(number, byte, grounds) and self.may_write(number, byte):
                 self._barriers[later, byte] = older, number, before[2]
                 return number
         return _NOWHERE
@@ -261,10 +259,10 @@ class MayAlias:
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
         """Check whether an access may reach a piece of memory."""
-        return any(self._may_hit(number, byte) for byte in range(address, address + size))
+        return any(self.may_write(number, byte) for byte in range(address, address + size))
 
-    def _may_hit(self, number: int, byte: int) -> bool:
-        # Whether a store may write a byte.
+    def may_write(self, number: int, byte: int) -> bool:
+        """Check whether an access may reach a byte."""
         access = self._accesses[number]
         address, size = access.address, access.size
         if not size:
@@ -327,47 +325,13 @@ class MayAlias:
             oldest = min(oldest, looked)
         return oldest, constraints
 
-    def _stores_to(self, older: int, later: int, byte: int) -> List[int]:
-        # The stores of known address between two accesses that may have written a byte.
+    def stores_to(self, older: int, later: int, byte: int) -> List[int]:
+        """List the stores between two accesses that may have written a byte.
+
+        Only those of known address.
+        """
         stores = [other for other in self._cells.between(older, later, byte) if self._accesses[other].store]
         return [other for other in stores if self._cells.touches(other, byte) >= 0 and self._may_have_run(other)]
-
-    def riskiest(self, pairs: Set[Pair]) -> Set[Pair]:
-        """Choose the supposed links between which most stores may hit.
-
-        One that a store of known address hits is worse than all others.
-
-        :param pairs: Of these.
-        """
-        if len(pairs) < 2:
-            return pairs
-        risks: Dict[Pair, int] = dict.fromkeys(pairs, 0)
-        for source, number, byte in self.supposed:
-            if (source, number) in risks:
-                low, high = bisect_left(self.unresolved, source + 1), bisect_left(self.unresolved, number)
-                count = sum([self._may_hit(other, byte) for other in self.unresolved[low:high]])
-                if self._stores_to(source, number, byte):
-                    count = len(self._accesses)
-                risks[source, number] = max(risks[source, number], count)
-        most = max(risks.values())
-        return {pair for pair, count in risks.items() if count * _NEAR >= most}
-
-    def overwritten(self) -> Set[Pair]:
-        """List the supposed links that known stores turn out to hide."""
-        return {(one[0], one[1]) for one in self.supposed if self._stores_to(*one)}
-
-    def confirmed(self) -> Set[Pair]:
-        """List the supposed links that no store turns out to hide."""
-        found = {(source, number) for source, number, _ in self.supposed}
-        for source, number, byte in self.supposed:
-            if (source, number) not in found:
-                continue
-            grounds = self.grounds_between(source, number)
-            between = self.unresolved[bisect_left(self.unresolved, source + 1) : bisect_left(self.unresolved, number)]
-            hits = [one for one in between if not ground_of(one, byte, grounds) and self._may_hit(one, byte)]
-            if hits or self._stores_to(source, number, byte):
-                found.discard((source, number))
-        return found
 
     def _may_have_run(self, number: int) -> bool:
         condition = self._ssa.accesses[number].condition
@@ -383,7 +347,7 @@ class MayAlias:
             known = accesses[source if source >= 0 else number]
             address = domain.bits[known.address]
             for byte in self._claimed.get((source, number), range(address, address + known.size)):
-                for other in self._stores_to(source, number, byte):
+                for other in self.stores_to(source, number, byte):
                     if kind != ConstraintKind.OWNED or not self._may_own(source, other):
                         found.add(self.claim(kind, source, number))
         return found

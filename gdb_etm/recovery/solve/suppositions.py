@@ -1,6 +1,6 @@
 """Suppositions: what follows if stores of unknown address miss.
 
-If all of them turn out to miss then, by the addresses that are known then, and nothing contradicts it, that is what
+If none of them turns out to hit then, by the addresses that are known then, and nothing contradicts it, that is what
 ran: another course would have to lead to the same halt.
 
 Where something contradicts it, it is begun again in stages: first links are supposed between which few stores may hit.
@@ -17,9 +17,11 @@ from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.access_groups import AccessGroups
 from gdb_etm.recovery.memory.cells import FIRST
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
+from gdb_etm.recovery.memory.supposed_links import SupposedLinks
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation, Saved
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -73,7 +75,7 @@ def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications, whe
     first, last = ssa.accesses[0].number, ssa.accesses[-1].number
     numbers = range(last - _AT_A_TIME, first + _AT_A_TIME // 2, -_AT_A_TIME)
     for since in [*map(ssa.first_access, numbers), FIRST]:
-        _follow(_Course(ssa, propagation, proofs, PlaceSearch(ssa, where), since))
+        _follow(_Course(ssa, propagation, proofs, where, since))
 
 
 def _follow(course: _Course) -> None:
@@ -89,12 +91,18 @@ class _Course:
     # Suppositions one after the other.
 
     def __init__(
-        self, ssa: TraceSsa, propagation: Propagation, proofs: Justifications, search: PlaceSearch, since: int
+        self,
+        ssa: TraceSsa,
+        propagation: Propagation,
+        proofs: Justifications,
+        where: Callable[[int], int],
+        since: int,
     ) -> None:
         self._ssa = ssa
         self._propagation = propagation
         self._proofs = proofs
-        self._search = search
+        self._groups = AccessGroups(ssa, where)
+        self._search = PlaceSearch(ssa, where)
         self._since = since
         self._unresolved = self._count_unresolved()
         # What was known before each stage up to the present one.
@@ -141,7 +149,6 @@ class _Course:
     def _refute(self, contradiction: Contradiction) -> bool:
         # Lets links fall; gives whether it is worth to go on.
         blamed = _refuted(self._propagation, self._proofs, contradiction)
-        may_alias = self._propagation.memory.may_alias
         if not self._in_stages:
             # Where most of many addresses are not known after all, there is not much to come.
             left = self._count_unresolved()
@@ -152,7 +159,8 @@ class _Course:
             self._pairs, self._confirmed = self._confirmed, set()
             self.undo()
             return True
-        fresh = (may_alias.riskiest(blamed) | may_alias.overwritten()) - self._forbidden
+        links = SupposedLinks(self._propagation.memory.may_alias)
+        fresh = (links.riskiest(blamed, len(self._ssa.accesses)) | links.overwritten()) - self._forbidden
         self._forbid(fresh)
         return bool(fresh) and self._contradictions < _CONTRADICTIONS
 
@@ -174,7 +182,9 @@ class _Course:
         memory = self._propagation.memory
         may_alias = memory.may_alias
         supposed = {(source, number) for source, number, _ in may_alias.supposed}
-        confirmed, overwritten = may_alias.confirmed(), may_alias.overwritten()
+        self._groups.look()
+        links = SupposedLinks(may_alias)
+        confirmed, overwritten = links.confirmed(self._groups), links.overwritten()
         refused = {(one.number, one.number) for one in self._search.hidden(self._placed, memory)}
         if supposed == confirmed and not refused:
             # The links stay; other stores may hit again.

@@ -1,0 +1,85 @@
+"""Access groups: instructions that access the same words of memory.
+
+An instruction accesses one member of one type, as a rule.  So instructions that were seen to access one word form a
+group, with all that share another word with one of them.  A store whose address stays unknown is taken to miss the
+words of other groups, if any word of its own group is known.  An instruction that copies anything is in the group of
+all that it has copied.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Final, List, Set, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# An instruction with its address; or a word: with its address, or a variable and how far its address is from that.
+_Member = Tuple[int, int]
+_INSTRUCTION: Final = -1
+_KNOWN: Final = -2
+
+
+class AccessGroups:
+    """Groups of instructions and words.
+
+    :param ssa: With the accesses.
+    :param where: Gives the address of an instruction by its number.
+    """
+
+    def __init__(self, ssa: TraceSsa, where: Callable[[int], int]) -> None:
+        self._ssa = ssa
+        self._where = where
+        self._numbers: Dict[_Member, int] = {}
+        # By number, another one of the same group, or itself; and whether a word of its group is known.
+        self._others: List[int] = []
+        self._has_known: List[bool] = []
+
+    def look(self) -> None:
+        """Join what belongs together by the addresses that are known now.
+
+        What was seen before stays, even if it is known no more.
+        """
+        domain = self._ssa.domain
+        mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
+        pairs: Set[Tuple[int, _Member]] = set()
+        for access in self._ssa.accesses:
+            address, site = access.address, self._where(access.number)
+            if mask[address] != MASK:
+                pairs.add((site, (root[address], offset[address] & ~3)))
+            else:
+                words = range(bits[address] & ~3, bits[address] + access.size, 4)
+                pairs.update([(site, (_KNOWN, word)) for word in words])
+        for site, word in pairs:
+            self._join(self._group((_INSTRUCTION, site)), self._group(word))
+
+    def _group(self, member: _Member) -> int:
+        others = self._others
+        number = self._numbers.get(member)
+        if number is None:
+            number = self._numbers[member] = len(others)
+            others.append(number)
+            self._has_known.append(member[0] == _KNOWN)
+        while others[number] != number:
+            others[number] = number = others[others[number]]
+        return number
+
+    def _join(self, one: int, other: int) -> None:
+        self._others[one] = other
+        self._has_known[other] = self._has_known[one] or self._has_known[other]
+
+    def misses(self, number: int, byte: int) -> bool:
+        """Check whether a store of unknown address misses a byte.
+
+        :param number: Of the access.
+        """
+        access = self._ssa.accesses[number]
+        word = (_KNOWN, byte & ~3)
+        if not access.size or word not in self._numbers or self._has_index(access.address):
+            return False
+        own = self._group((_INSTRUCTION, self._where(access.number)))
+        return self._has_known[own] and own != self._group(word)
+
+    def _has_index(self, address: int) -> bool:
+        # Whether it is computed, and not a pointer that was loaded: all that an index leads to is of one type.
+        base, _ = self._ssa.base_and_distance(address)
+        return self._ssa.made[base] >= 0

@@ -1,0 +1,79 @@
+"""Worked by hand, and on Unicorn: stores miss what other groups access."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
+
+# A word with a pointer, what it points to, and what the loop writes first.
+POINTER, OBJECT, OTHER = RAM + 0x40, RAM + 0x80, RAM + 0xC0
+# The pointer is read, and its own store hides it.  One instruction writes twice: where it is told to, and then to where
+# a device says.
+SOURCE = """
+    %s
+    str r2, [r1]
+    ldr r5, =0x%x
+    movs r6, #2
+    movs r7, #0
+again:
+    %s
+    ldr r4, =0x%x
+    ldr %s, [r4]
+    subs r6, #1
+    bne again
+    movs r1, #0
+    movs r2, #0
+    movs r4, #0
+    movs r5, #0
+    movs r7, #0
+"""
+ONCE = "ldr r3, =0x%x\n ldr r1, [r3]" % POINTER
+# The same instruction reads what the store writes.
+TWICE = """
+    ldr r3, =0x%x
+    movs r6, #2
+read:
+    ldr r1, [r3]
+    ldr r3, =0x%x
+    subs r6, #1
+    bne read
+""" % (
+    OTHER,
+    POINTER,
+)
+
+
+def known(done: Ran) -> bool:
+    """Tell whether the pointer is known when its store runs."""
+    recovery = done.recovery(Rules(limit=Tier.ASSUMED))
+    number = next(at for at, one in enumerate(done.before, 1) if one["r1"] == OBJECT)
+    value = recovery.register(number, "r1").value
+    assert not wrong(done, recovery)
+    assert value in (None, OBJECT)
+    return value is not None
+
+
+def test_it_misses_what_its_group_does_not_access() -> None:
+    source = SOURCE % (ONCE, OTHER, "str r6, [r5]", DEVICE, "r5")
+    assert known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: OTHER + 0x20}))
+
+
+@pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
+def test_it_may_hit_what_its_group_accesses(target: int) -> None:
+    source = SOURCE % (TWICE, OTHER, "str r6, [r5]", DEVICE, "r5")
+    assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, OTHER: OTHER, DEVICE: target}))
+
+
+@pytest.mark.parametrize("index", [8, (POINTER - OTHER & 0xFFFFFFFF) >> 2])
+def test_an_index_may_lead_anywhere(index: int) -> None:
+    source = SOURCE % (ONCE, OTHER, "str r6, [r5, r7, lsl #2]", DEVICE, "r7")
+    assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: index}))
+
+
+@pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
+def test_an_instruction_that_was_seen_nowhere_else_may_hit_anything(target: int) -> None:
+    source = SOURCE % (ONCE, OTHER, "ldr r4, =0x%x\n ldr r5, [r4]\n str r6, [r5]" % DEVICE, DEVICE, "r5")
+    assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: target}))
