@@ -1,4 +1,4 @@
-"""Links that are supposed: which fall, and which turn out to be true."""
+"""Which supposed links fall, and which turn out to be true."""
 
 from __future__ import annotations
 
