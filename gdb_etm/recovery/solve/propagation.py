@@ -125,25 +125,30 @@ class Propagation:
             if queued[number]:
                 domain.queue.append(number)
 
-    def run(self) -> None:
+    def run(self, look: Callable[[], None] = lambda: None) -> None:
         """Propagate until nothing more follows.
 
+        :param look: Called whenever the worklist is empty.
         :raises Contradiction: The facts do not fit together.
         """
         passes = _PASSES
         while True:
-            self.settle()
+            self.settle(look)
             if self.memory.look_again() or self.tables.look():
                 continue
             if not passes or not self._link_stack():
                 return
             passes -= 1
 
-    def settle(self) -> None:
-        """Propagate what is new, without another look at may-alias barriers."""
+    def settle(self, look: Callable[[], None] = lambda: None) -> None:
+        """Propagate what is new, without another look at may-alias barriers.
+
+        :param look: Called whenever the worklist is empty.
+        """
         self._drain()
         while self.memory.work(self._progress):
             self._drain()
+            look()
 
     def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
         """Check whether some steps agree with the rest; if not, undo them.

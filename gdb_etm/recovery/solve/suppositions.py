@@ -11,7 +11,7 @@ some links fall, and it goes on from the stage in which the first of these was s
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Container, Final, List, Sequence, Set
+from typing import Callable, Container, Final, List, NamedTuple, Sequence, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -33,17 +33,30 @@ _AT_ONCE: Final = (SCAN,)
 _STAGES: Final = (1, 4, 16, 64, SCAN)
 # Times that it is begun again without what did not come true, and contradictions in stages.
 _ROUNDS: Final = 8
-_CONTRADICTIONS: Final = 8
+_CONTRADICTIONS: Final = 24
+# Bytes that are linked in a stage until what is known is kept.
+_FAR: Final = 250
 # It is given up where fewer than one of many links in so many comes true.
 _WORTH: Final = 3
 # Links, and stores of unknown address, from which on it costs much to begin again; and such stores of which all may be.
 _MANY: Final = 650
-_FEW: Final = 200
+_FEW: Final = 350
 # Contradictions that are looked at after one of them.
 _FURTHER: Final = 40
 # Times that places are looked for in one of them.
 _PLACES: Final = 4
 _PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
+
+
+class _Point(NamedTuple):
+    # What was known in a stage.
+    stage: int
+    saved: Saved
+
+    @property
+    def supposed(self) -> int:
+        # How many bytes were linked by suppositions.
+        return len(self.saved.memory.may_alias.supposed)
 
 
 class _Since(Container[Pair]):
@@ -105,8 +118,8 @@ class _Course:
         self._search = PlaceSearch(ssa, where)
         self._since = since
         self._unresolved = self._count_unresolved()
-        # What was known before each stage up to the present one.
-        self._before: List[Saved] = [propagation.save()]
+        # What was known before each stage up to the present one, and meanwhile.
+        self._before: List[_Point] = [_Point(0, propagation.save())]
         self._stages: Sequence[int] = _AT_ONCE
         self._in_stages = False
         # Links that are supposed, and others that are not.
@@ -125,26 +138,32 @@ class _Course:
     def undo(self) -> None:
         """Forget all of it."""
         del self._before[1:]
-        self._propagation.restore(self._before[0])
+        self._propagation.restore(self._before[0].saved)
 
     def run(self) -> bool:
         """Go through the stages; gives whether they came to an end."""
         propagation = self._propagation
         while self.goes_on:
-            stage = len(self._before)
+            stage = self._before[-1].stage
             memory = propagation.memory
-            memory.may_alias.wanted, memory.may_alias.reach = self._pairs, self._stages[stage - 1]
+            memory.may_alias.wanted, memory.may_alias.reach = self._pairs, self._stages[stage]
             memory.forbidden = self._forbidden
             memory.look_at_everything()
             try:
-                propagation.run()
-                if stage == len(self._stages):
+                propagation.run(self._remember)
+                if stage + 1 == len(self._stages):
                     self._placed = _place(self._ssa, propagation, self._search, self._forbidden)
                     return True
-                self._before.append(propagation.save())
+                self._before.append(_Point(stage + 1, propagation.save()))
             except Contradiction as contradiction:
                 self.goes_on = self._refute(contradiction)
         return False
+
+    def _remember(self) -> None:
+        # Keeps what is known in the middle of a stage, where it may be gone back to.
+        point = self._before[-1]
+        if self._in_stages and point.supposed + _FAR < len(self._propagation.memory.may_alias.supposed):
+            self._before.append(_Point(point.stage, self._propagation.save()))
 
     def _refute(self, contradiction: Contradiction) -> bool:
         # Lets links fall; gives whether it is worth to go on.
@@ -169,12 +188,12 @@ class _Course:
         self.undo()
 
     def _forbid(self, pairs: Set[Pair]) -> None:
-        # Goes back to the stage in which the first of some links was supposed.
+        # Goes back to before the first of some links was supposed.
         supposed = self._propagation.memory.may_alias.supposed
         first = next((at for at, one in enumerate(supposed) if (one[0], one[1]) in pairs), len(supposed))
-        while len(self._before[-1].memory.may_alias.supposed) > first:
+        while self._before[-1].supposed > first:
             self._before.pop()
-        self._propagation.restore(self._before[-1])
+        self._propagation.restore(self._before[-1].saved)
         self._forbidden = self._forbidden | pairs
 
     def is_confirmed(self) -> bool:
