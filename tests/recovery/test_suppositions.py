@@ -104,7 +104,7 @@ again:
     cmp r1, #2
     bne end
     """
-    registers = {"r2": 7, "r4": 250, "r5": DEVICE, "r6": OTHER}
+    registers = {"r2": 7, "r4": 400, "r5": DEVICE, "r6": OTHER}
     done = run(older + THROUGH % "nop", registers, {POINTER: OBJECT, DEVICE: OTHER})
     at = len(done.before) - 3
     for size, expected in ((300, OBJECT), (3000, None)):
