@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Tuple
+
 import pytest
 
+from gdb_etm.program.objects import Objects
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
@@ -46,9 +49,12 @@ read:
 )
 
 
-def known(done: Ran) -> bool:
-    """Tell whether the pointer is known when its store runs."""
-    recovery = done.recovery(Rules(limit=Tier.ASSUMED))
+def known(done: Ran, *variables: Tuple[int, int]) -> bool:
+    """Tell whether the pointer is known when its store runs.
+
+    :param variables: Where variables begin and end.
+    """
+    recovery = done.recovery(Rules(limit=Tier.ASSUMED, objects=Objects(variables, [], [])))
     number = next(at for at, one in enumerate(done.before, 1) if one["r1"] == OBJECT)
     value = recovery.register(number, "r1").value
     assert not wrong(done, recovery)
@@ -65,6 +71,13 @@ def test_it_misses_what_its_group_does_not_access() -> None:
 def test_it_may_hit_what_its_group_accesses(target: int) -> None:
     source = SOURCE % (TWICE, OTHER, "str r6, [r5]", DEVICE, "r5")
     assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, OTHER: OTHER, DEVICE: target}))
+
+
+@pytest.mark.parametrize("size, expected", [(4096, False), (4100, True)])
+def test_a_variable_is_of_one_group_unless_it_is_large(size: int, expected: bool) -> None:
+    source = SOURCE % (ONCE, OTHER, "str r6, [r5]", DEVICE, "r5")
+    done = run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: OTHER + 0x20})
+    assert known(done, (POINTER, POINTER + size)) == expected
 
 
 @pytest.mark.parametrize("index", [8, (POINTER - OTHER & 0xFFFFFFFF) >> 2])

@@ -3,20 +3,25 @@
 An instruction accesses one member of one type, as a rule.  So instructions that were seen to access one word form a
 group, with all that share another word with one of them.  A store whose address stays unknown is taken to miss the
 words of other groups, if any word of its own group is known.  An instruction that copies anything is in the group of
-all that it has copied.
+all that it has copied; and a variable is of one group, as it may be an array.
 """
 
 from __future__ import annotations
 
 from typing import Callable, Dict, Final, List, Set, Tuple
 
+from gdb_etm.program.objects import NO_OBJECT
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# An instruction with its address; or a word: with its address, or a variable and how far its address is from that.
+# An instruction with its address; a variable of the program with its number; or a word: with its address, or what its
+# address is made from and how far it is from that.
 _Member = Tuple[int, int]
 _INSTRUCTION: Final = -1
 _KNOWN: Final = -2
+_OBJECT: Final = -3
+# A larger variable is memory that a program divides.
+_LARGEST: Final = 4096
 
 
 class AccessGroups:
@@ -51,6 +56,19 @@ class AccessGroups:
                 pairs.update([(site, (_KNOWN, word)) for word in words])
         for site, word in pairs:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
+        for kind, address in list(self._numbers):
+            number = self._variable(address) if kind == _KNOWN else NO_OBJECT
+            if number != NO_OBJECT:
+                self._join(self._group((_KNOWN, address)), self._group((_OBJECT, number)))
+
+    def _variable(self, address: int) -> int:
+        # The number of a variable that is not too large, or NO_OBJECT.
+        objects = self._ssa.rules.objects
+        number = NO_OBJECT if objects is None else objects.at(address)
+        if objects is None or number == NO_OBJECT:
+            return NO_OBJECT
+        start, end = objects.bounds(number)
+        return number if end - start <= _LARGEST else NO_OBJECT
 
     def _group(self, member: _Member) -> int:
         others = self._others
