@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import unpack, unpack_from
-from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.futures import Future, decode_future
@@ -20,13 +20,22 @@ from gdb_etm.program.isa import (
     decode_a64,
     decode_t16,
     decode_t32,
+    from_packed,
     is_aligned,
     is_unconditional,
     is_wide,
-    target_a64,
+    offset_a64,
+    to_packed,
 )
-from gdb_etm.program.plain import CodeWords, list_plain, skip_plain
+from gdb_etm.program.plain import NOT_PLAIN, CodeWords, list_plain, skip_plain
 from gdb_etm.program.untaken import always_taken
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    # What atoms do at a block: where an N and an E lead, as packed addresses, and how many instructions ran.  An odd
+    # number below 0 stands for no address: TO_REGISTER or one of those below.
+    Outline = Tuple[i64, i64, i64]
 
 _MAX_INSTRUCTIONS: Final = 1 << 16
 # A name of its own is faster to reach than an enumeration's member.
@@ -70,17 +79,12 @@ class Block(NamedTuple):
     replaced: int = 0
 
 
-# An outline is what atoms do at a block: where an N and an E lead, as packed addresses, and how many instructions ran.
-# A packed address is shifted left by one, with bit 0 set for T32; a number below 0 stands for none: TO_REGISTER or one
-# of these.
-Outline = Tuple[int, int, int]
 # The branch never goes that way.
-NEVER: Final = -2
+NEVER: Final = -3
 # There is no branch.
-NOWHERE: Final = -3
+NOWHERE: Final = -5
 # More than the block decides.
-UNCLEAR: Final = -4
-_NO_OUTLINE: Final = NOWHERE, NOWHERE, 0
+UNCLEAR: Final = -7
 
 
 class Blocks:
@@ -110,8 +114,7 @@ class Blocks:
         self._blocks: Dict[Tuple[int, Isa], Block] = {}
         # Of T32 code, by its start and end.
         self._addresses: Dict[Tuple[int, int], List[int]] = {}
-        # A32 and A64 code by where it begins, and that which was looked at last.
-        self._marked: Dict[Tuple[int, Isa], CodeWords] = {}
+        # The A32 or A64 code that was looked at last.
         self._words = _NO_WORDS
         # The memory that was looked at last.
         self._piece: Tuple[int, bytes] = (0, b"")
@@ -137,7 +140,7 @@ class Blocks:
             words = found
         first = index = (address - words.start) >> 2
         while True:
-            index = words.marks.find(1, index, first + _MAX_INSTRUCTIONS)
+            index = words.marks.find(NOT_PLAIN, index, first + _MAX_INSTRUCTIONS)
             if index < 0:
                 return self._walk(address, isa)
             at = words.start + (index << 2)
@@ -149,41 +152,42 @@ class Blocks:
                 return self._walk(address, isa)
             index += 1
 
-    def outline(self, packed: int, wide: bool) -> Outline:
+    def outline(self, packed: i64, wide: bool) -> Outline:
         """Give the outline of the block at a packed address.
 
         :param wide: Whether it is A64 code.
         """
-        address, words = packed >> 1, self._words
-        if wide and words.isa is _A64 and words.start <= address < words.end and not address & 3:
-            first = index = (address - words.start) >> 2
+        words = self._words
+        distance = packed - words.first
+        if wide and words.isa is _A64 and 0 <= distance < words.size and not distance & 3:
+            first = index = distance >> 2
             while True:
-                index = words.marks.find(1, index, first + _MAX_INSTRUCTIONS)
+                index = words.marks.find(NOT_PLAIN, index, first + _MAX_INSTRUCTIONS)
                 if index < 0:
                     break
-                word = words.words[index]
-                at = words.start + (index << 2)
-                target = target_a64(at, word)
-                if target != NO_BRANCH:
+                word: i64 = words.words[index]
+                at = words.first + (index << 2)
+                offset = offset_a64(word)
+                if offset != NO_BRANCH:
                     form = CERTAIN_A64[word >> 24]
                     certain = form == 1 or form and word & 0xE == 0xE
-                    taken = TO_REGISTER if target < 0 else target << 1
-                    return NEVER if certain else at + 4 << 1, taken, index - first + 1
+                    taken = TO_REGISTER if offset & 3 else at + offset
+                    return NEVER if certain else at + 4, taken, index - first + 1
                 if word & 0xFFFFFFDF == 0xD503205F:
                     # WFE and WFI.
                     break
                 index += 1
-        elif self.program.piece_at(address) is None:
-            return _NO_OUTLINE
+        elif self.program.piece_at(from_packed(packed)) is None:
+            return NOWHERE, NOWHERE, 0
         isa = _A64 if wide else _T32 if packed & 1 else _A32
-        block = self.find(address, isa)
+        block = self.find(from_packed(packed), isa)
         last = block.last
         if last is None:
             return NOWHERE, NOWHERE, block.instructions if block.stop is _NO_CODE else 0
         if last.kind is _FUTURE:
             return UNCLEAR, UNCLEAR, 0
-        skipped = NEVER if self.always_taken(block) else block.end << 1 | (isa is _T32)
-        taken = TO_REGISTER if last.kind is _INDIRECT else last.target << 1 | (last.isa is _T32)
+        skipped = NEVER if self.always_taken(block) else to_packed(block.end, isa is _T32)
+        taken = TO_REGISTER if last.kind is _INDIRECT else to_packed(last.target, last.isa is _T32)
         return skipped, taken, block.instructions
 
     def _find_words(self, piece: Tuple[int, bytes], address: int, isa: Isa) -> Optional[CodeWords]:
@@ -192,9 +196,9 @@ class Blocks:
         if isa is _T32 or (address | start) & 3 or self._transfers or self._others is not None:
             return None
         key = (start, isa)
-        words = self._marked.get(key)
+        words = self.program.words.get(key)
         if words is None:
-            words = self._marked[key] = CodeWords(start, isa, data)
+            words = self.program.words[key] = CodeWords(start, isa, data)
         self._words = words
         return words
 
@@ -224,10 +228,10 @@ class Blocks:
         """
         addresses = [address]
         while len(addresses) <= most:
-            found = self.program.piece_at(address)
-            if found is None or not is_aligned(address, isa):
+            if not self._finds(address) or not is_aligned(address, isa):
                 break
-            address = list_plain(found[1], address - found[0], isa, addresses, most)
+            start, data = self._piece
+            address = list_plain(data, address - start, isa, addresses, most)
             insn = self.instruction(address, isa) if len(addresses) <= most else None
             if insn is None:
                 break
@@ -341,24 +345,23 @@ class Blocks:
             return True
         return bool(self._transfers) and bool(self._transfers & accesses(self.program.read(address, 4), 0, isa))
 
-    def _skip(self, address: int, isa: Isa) -> Tuple[int, int]:
+    def _finds(self, address: int) -> bool:
+        # Whether there is memory, which is the piece that was looked at last then.
         start, data = self._piece
-        if not 0 <= address - start < len(data):
-            found = self.program.piece_at(address)
-            if found is None:
-                return address, 0
-            self._piece = start, data = found
-        if self._transfers or not is_aligned(address, isa):
-            return address, 0
-        index, count = skip_plain(data, address - start, isa)
-        return start + index, count
+        if 0 <= address - start < len(data):
+            return True
+        found = self.program.piece_at(address)
+        self._piece = found or self._piece
+        return found is not None
 
     def _walk(self, address: int, isa: Isa) -> Block:
         at = address
         count = 0
         while count < _MAX_INSTRUCTIONS:
-            at, skipped = self._skip(at, isa)
-            count += skipped
+            if not self._transfers and self._finds(at) and is_aligned(at, isa):
+                start, data = self._piece
+                index, skipped = skip_plain(data, at - start, isa)
+                at, count = start + index, count + skipped
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, BlockEnd.NO_CODE, None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.capture import MemoryImage, disjoint
 from gdb_etm.errors import ImageError
 from gdb_etm.program.elf import open_elf
+from gdb_etm.program.isa import Isa
+from gdb_etm.program.plain import CodeWords
 
 
 class Program:
@@ -20,6 +22,8 @@ class Program:
         self.images: Tuple[MemoryImage, ...] = tuple(image for image in images if image.data)
         self._pieces = sorted((piece.address, piece.data) for piece in disjoint(self.images))
         self._starts = [start for start, _ in self._pieces]
+        # A32 and A64 code by where it begins, once it was searched.
+        self.words: Dict[Tuple[int, Isa], CodeWords] = {}
 
     @property
     def pieces(self) -> Sequence[Tuple[int, bytes]]:

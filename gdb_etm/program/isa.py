@@ -8,7 +8,11 @@ where does it go.  Capstone gives text and operands elsewhere, and judges these 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    # Computed with as machine words where it is compiled.
+    from mypy_extensions import i64
 
 
 class Isa(IntEnum):
@@ -69,7 +73,7 @@ _A32_STATE: Final = Isa.A32
 _T32_STATE: Final = Isa.T32
 _A64_STATE: Final = Isa.A64
 
-# What :func:`target_a64` gives where it gives no target.
+# What :func:`offset_a64` gives where it gives none: a register has the target; it is no branch.
 TO_REGISTER: Final = -1
 NO_BRANCH: Final = -2
 
@@ -95,17 +99,17 @@ def decode_t16(address: int, half: int) -> Insn:
     top = half >> 12
     if top == 0xD:
         if (half >> 8) & 0xF < 0xE:
-            return Insn(2, _DIRECT, (address + 4 + _signed(half & 0xFF, 8) * 2) & _MASK32, _T32_STATE, False)
+            return _new(Insn, (2, _DIRECT, (address + 4 + _signed(half & 0xFF, 8) * 2) & _MASK32, _T32_STATE, False))
     elif top == 0xE:
-        return Insn(2, _DIRECT, (address + 4 + _signed(half & 0x7FF, 11) * 2) & _MASK32, _T32_STATE, False)
+        return _new(Insn, (2, _DIRECT, (address + 4 + _signed(half & 0x7FF, 11) * 2) & _MASK32, _T32_STATE, False))
     elif top == 0xB:
         if half & 0xF500 == 0xB100:
             offset = (half >> 3 & 0x40) | (half >> 2 & 0x3E)
-            return Insn(2, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
+            return _new(Insn, (2, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False))
         if half & 0xFF00 == 0xBD00:
             return _T16_INDIRECT
         if half in (0xBF20, 0xBF30):
-            return Insn(2, _WAIT, 0, _T32_STATE, False)
+            return _new(Insn, (2, _WAIT, 0, _T32_STATE, False))
     elif top == 0x4:
         # BX, BXNS, BLX, BLXNS, then ADD and MOV to PC.
         if half & 0xFF00 == 0x4700:
@@ -141,7 +145,7 @@ def decode_t32(address: int, first: int, second: int) -> Insn:
 
 
 def _next_t32(address: int) -> Insn:
-    return Insn(4, _DIRECT, (address + 4) & _MASK32, _T32_STATE, False)
+    return _new(Insn, (4, _DIRECT, (address + 4) & _MASK32, _T32_STATE, False))
 
 
 def _t32_control(address: int, first: int, second: int) -> Insn:
@@ -156,21 +160,21 @@ def _t32_control(address: int, first: int, second: int) -> Insn:
     high = (~(second >> 13 ^ sign) & 1) << 23 | (~(second >> 11 ^ sign) & 1) << 22
     offset = _signed(sign << 24 | high | (first & 0x3FF) << 12 | (second & 0x7FF) << 1, 25)
     if form == 0x4000:
-        return Insn(4, _DIRECT, ((address & ~3) + 4 + offset) & _MASK32, _A32_STATE, True)
-    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, form == 0x5000)
+        return _new(Insn, (4, _DIRECT, ((address & ~3) + 4 + offset) & _MASK32, _A32_STATE, True))
+    return _new(Insn, (4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, form == 0x5000))
 
 
 def _t32_branch(address: int, first: int, second: int) -> Insn:
     high = (first >> 10 & 1) << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18
     offset = _signed(high | (first & 0x3F) << 12 | (second & 0x7FF) << 1, 21)
-    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
+    return _new(Insn, (4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False))
 
 
 def _t32_misc(address: int, first: int, second: int) -> Insn:
     if first & 0xFFF0 == 0xF3B0 and second & 0xD0F0 == 0x8060:
         return _next_t32(address)  # ISB
     if first == 0xF3AF and second in (0x8002, 0x8003):
-        return Insn(4, _WAIT, 0, _T32_STATE, False)
+        return _new(Insn, (4, _WAIT, 0, _T32_STATE, False))
     if first & 0xFFF0 == 0xF3C0 and second & 0xD000 == 0x8000:
         return _T32_INDIRECT  # BXJ
     if first & 0xFFF0 == 0xF3D0 and second & 0xDF00 == 0x8F00 and first & 0xF == 0xE:
@@ -182,13 +186,13 @@ def _t32_loop(address: int, first: int, second: int) -> Insn:
     # Low-overhead loops and branch futures (Armv8.1-M ARM, C2.4): bits 10:7 of the first halfword are
     # the distance to a branch point, 0 in the loop instructions.
     if first & 0xFF80 != 0xF000:
-        return Insn(4, InstructionKind.FUTURE, 0, _T32_STATE, False)
+        return _new(Insn, (4, InstructionKind.FUTURE, 0, _T32_STATE, False))
     if second & 0x2000:
         return _T32  # DLS, DLSTP, LCTP
     offset = (second >> 1 & 0x3FF) << 2 | (second >> 11 & 1) << 1
     if first in (0xF00F, 0xF01F, 0xF02F):
         offset = -offset  # LE, LETP
-    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
+    return _new(Insn, (4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False))
 
 
 def decode_a32(address: int, word: int) -> Insn:
@@ -202,7 +206,7 @@ def decode_a32(address: int, word: int) -> Insn:
     group = word >> 25 & 7
     if group == 5:
         target = (address + 8 + _signed(word & 0xFFFFFF, 24) * 4) & _MASK32
-        return Insn(4, _DIRECT, target, _A32_STATE, bool(word >> 24 & 1))
+        return _new(Insn, (4, _DIRECT, target, _A32_STATE, bool(word >> 24 & 1)))
     if group == 4:
         return _A32_INDIRECT if word & 0x00108000 == 0x00108000 else _A32
     if group in (2, 3):
@@ -211,18 +215,18 @@ def decode_a32(address: int, word: int) -> Insn:
     if group in (0, 1):
         return _a32_data_processing(word)
     if word & 0x0FFF0FFF == 0x0E070F95:
-        return Insn(4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False)  # ISB in its CP15 form
+        return _new(Insn, (4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False))  # ISB in its CP15 form
     return _A32
 
 
 def _a32_unconditional(address: int, word: int) -> Insn:
     if word & 0xFE000000 == 0xFA000000:
         offset = _signed(word & 0xFFFFFF, 24) * 4 + (word >> 23 & 2)
-        return Insn(4, _DIRECT, (address + 8 + offset) & _MASK32, _T32_STATE, True)
+        return _new(Insn, (4, _DIRECT, (address + 8 + offset) & _MASK32, _T32_STATE, True))
     if word & 0xFE500000 == 0xF8100000:
         return _A32_INDIRECT  # RFE
     if word & 0xFFFFFFF0 == 0xF57FF060:
-        return Insn(4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False)  # ISB
+        return _new(Insn, (4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False))  # ISB
     return _A32
 
 
@@ -232,7 +236,7 @@ def _a32_data_processing(word: int) -> Insn:
     if word & 0x0FFFFFF0 == 0x012FFF20 or word & 0x0FFFFFFF == 0x0160006E:
         return _A32_INDIRECT  # BXJ, ERET
     if word & 0x0FFFFFFE == 0x0320F002:
-        return Insn(4, _WAIT, 0, _A32_STATE, False)
+        return _new(Insn, (4, _WAIT, 0, _A32_STATE, False))
     if word & 0xF000 != 0xF000 or word >> 23 & 3 == 2:
         return _A32  # destination is not PC, or one of TST, TEQ, CMP, CMN and their neighbours
     if not word >> 25 & 1 and word & 0x90 == 0x90:
@@ -240,27 +244,23 @@ def _a32_data_processing(word: int) -> Insn:
     return _A32_INDIRECT
 
 
-def target_a64(address: int, word: int) -> int:
-    """Give the target of an A64 branch (A-profile ARM, C4.1.66).
+def offset_a64(word: i64) -> i64:
+    """Give the distance to an A64 branch's target (A-profile ARM, C4.1.66).
 
-    :param address: Its address in bytes.
     :param word: The instruction word.
-    :returns: ``TO_REGISTER`` where a register has the target, ``NO_BRANCH`` for what is no branch.
+    :returns: In bytes; ``TO_REGISTER`` where a register has the target, ``NO_BRANCH`` for what is no branch.
     """
     if word & 0xFF000000 == 0x54000000 or word & 0x7E000000 == 0x34000000:
-        offset = (word >> 5 & 0x7FFFF ^ 0x40000) - 0x40000
-    elif word & 0x7C000000 == 0x14000000:
-        offset = (word & 0x3FFFFFF ^ 0x2000000) - 0x2000000
-    elif word & 0x7E000000 == 0x36000000:
-        offset = (word >> 5 & 0x3FFF ^ 0x2000) - 0x2000
-    elif word & 0xFE1FF000 == 0xD61F0000:
+        return ((word >> 5 & 0x7FFFF ^ 0x40000) - 0x40000) << 2
+    if word & 0x7C000000 == 0x14000000:
+        return ((word & 0x3FFFFFF ^ 0x2000000) - 0x2000000) << 2
+    if word & 0x7E000000 == 0x36000000:
+        return ((word >> 5 & 0x3FFF ^ 0x2000) - 0x2000) << 2
+    if word & 0xFE1FF000 == 0xD61F0000:
         # BR, BLR, RET and ERET; BR and BLR with pointer authentication.
         return TO_REGISTER if word >> 21 & 0xF in (0, 1, 2, 4, 8, 9) else NO_BRANCH
-    elif word & 0xFFFFF0FF == 0xD50330DF:
-        offset = 1  # ISB
-    else:
-        return NO_BRANCH
-    return (address + (offset << 2)) & _MASK64
+    # ISB.
+    return 4 if word & 0xFFFFF0FF == 0xD50330DF else NO_BRANCH
 
 
 def decode_a64(address: int, word: int) -> Insn:
@@ -269,15 +269,16 @@ def decode_a64(address: int, word: int) -> Insn:
     :param address: Its address in bytes.
     :param word: The instruction word.
     """
-    target = target_a64(address, word)
-    if target >= 0:
+    # Addresses have 64 bits without a sign.
+    offset: int = offset_a64(word)
+    if not offset & 3:
         link = word & 0xFC000000 == 0x94000000
-        return _new(Insn, (4, _DIRECT, target, _A64_STATE, link))
-    if target == TO_REGISTER:
+        return _new(Insn, (4, _DIRECT, (address + offset) & _MASK64, _A64_STATE, link))
+    if offset == TO_REGISTER:
         # BLR, BLRAA and BLRAB and their zero forms.
         return _A64_INDIRECT_LINK if word >> 21 & 0x7 == 1 else _A64_INDIRECT
     if word in (0xD503205F, 0xD503207F):
-        return Insn(4, _WAIT, 0, _A64_STATE, False)
+        return _new(Insn, (4, _WAIT, 0, _A64_STATE, False))
     return _A64
 
 
@@ -309,3 +310,17 @@ def is_unconditional(word: int, isa: Isa) -> bool:
 def is_aligned(address: int, isa: Isa) -> bool:
     """Return whether an instruction can begin at an address."""
     return not address & (1 if isa is _T32_STATE else 3)
+
+
+def to_packed(address: int, is_t32: bool) -> i64:
+    """Pack an address, and whether T32 code is there, into one number.
+
+    It is signed and has 64 bits; bit 0 is set for T32, as no instruction begins at an odd address.
+    """
+    packed = address | is_t32
+    return packed - (1 << 64) if packed >> 63 else packed
+
+
+def from_packed(packed: int) -> int:
+    """Give the address in a packed one."""
+    return packed & ~1 if packed >= 0 else (packed & ~1) + (1 << 64)

@@ -10,7 +10,7 @@ import pytest
 from gdb_etm.program.blocks import NEVER, NOWHERE, UNCLEAR, Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import TO_REGISTER, Insn, InstructionKind, Isa
+from gdb_etm.program.isa import TO_REGISTER, Insn, InstructionKind, Isa, from_packed, to_packed
 from tests.protocols.etmv4.streams import Code, program
 
 
@@ -100,7 +100,7 @@ def test_branch_futures() -> None:
     assert short(blocks(code).at(0x1000, Isa.T32)) == (0x1000, 0x100A, 4, "branch")
     traced = blocks(code, futures=True)
     assert short(traced.at(0x1000, Isa.T32)) == (0x1000, 0x1006, 2, "branch")
-    assert traced.outline(0x2001, False) == (UNCLEAR, UNCLEAR, 0)
+    assert traced.outline(0x1001, False) == (UNCLEAR, UNCLEAR, 0)
     future = traced.future(0x1002)
     assert future == Future(end=0x1008, target=0x1000, indirect=False, link=False, size=4)
     # In its effect, the block ends before the instruction that it replaces; a branch on the way ends it earlier.
@@ -148,25 +148,48 @@ A64_ENDS = (0x5400004E, 0xD61F0000, 0xD503207F, 0xD5033FDF, 0x36000040, 0x34FFFF
 
 @pytest.mark.parametrize("isa", Isa)
 @pytest.mark.parametrize("waits", [False, True])
-def test_an_outline_says_what_its_block_says(isa: Isa, waits: bool) -> None:
+@pytest.mark.parametrize("start", [0x8000, 0xFFFFFFC000080000])
+def test_an_outline_says_what_its_block_says(isa: Isa, waits: bool, start: int) -> None:
     choose = random.Random(int(isa))
     words = [choose.choice(A64_ENDS) if choose.random() < 0.3 else choose.getrandbits(32) for _ in range(3000)]
-    memory = program(Code(0x8000, b"".join(word.to_bytes(4, "little") for word in words).hex()))
-    for address in range(0x7FFC, 0x8000 + 4 * 3000 + 8, 2):
+    memory = program(Code(start, b"".join(word.to_bytes(4, "little") for word in words).hex()))
+    for address in range(start - 4, start + 4 * 3000 + 8, 2):
         # Whether or not the memory there was looked at before.
         one = Blocks(memory, waits)
         block = one.at(address, isa)
         one = one if choose.random() < 0.5 else Blocks(memory, waits)
-        skipped, taken, instructions = one.outline(address << 1 | (isa is Isa.T32), isa is Isa.A64)
+        skipped, taken, instructions = one.outline(to_packed(address, isa is Isa.T32), isa is Isa.A64)
         last = block.last
         if last is None:
             ran = block.instructions if block.stop is BlockEnd.NO_CODE else 0
             assert (skipped, taken, instructions) == (NOWHERE, NOWHERE, ran)
         else:
             assert instructions == block.instructions
-            assert skipped == (NEVER if one.always_taken(block) else block.end << 1 | (isa is Isa.T32))
+            assert skipped == (NEVER if one.always_taken(block) else to_packed(block.end, isa is Isa.T32))
             to_register = last.kind is InstructionKind.INDIRECT
-            assert taken == (TO_REGISTER if to_register else last.target << 1 | (last.isa is Isa.T32))
+            assert taken == (TO_REGISTER if to_register else to_packed(last.target, last.isa is Isa.T32))
+
+
+@pytest.mark.parametrize("address", [0, 0x1002, 0x7FFFFFFFFFFFFFFC, 0x8000000000000000, 0xFFFFFFFFFFFFFFFE])
+def test_packed_addresses(address: int) -> None:
+    for is_t32 in (False, True):
+        packed = to_packed(address, is_t32)
+        assert from_packed(packed) == address and packed & 1 == is_t32 and -(1 << 63) <= packed < 1 << 63
+
+
+def test_ends_of_blocks_in_large_code() -> None:
+    # Branches to themselves, the last beyond what is marked at once.
+    code = bytearray(b"\x1f\x20\x03\xd5" * 70000)
+    ends = [4, 0xFFFC, 0x10000, 0x20004, 4 * 70000 - 4]
+    for at in ends:
+        code[at : at + 4] = b"\x00\x00\x00\x14"
+    found = blocks(Code(0x400000, code.hex()))
+    begin = 0
+    for at in ends:
+        for known in (found, blocks(Code(0x400000, code.hex()))):
+            known.at(0x400000, Isa.A64)
+            assert known.outline(0x400000 + begin, True) == (NEVER, 0x400000 + at, (at - begin >> 2) + 1)
+        begin = at + 4
 
 
 def test_code_without_branches() -> None:

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Final, List, Optional, Tuple
 
-from gdb_etm.program.blocks import NOWHERE, UNCLEAR, Block, BlockEnd, Blocks, Outline
+from gdb_etm.program.blocks import NEVER, NOWHERE, UNCLEAR, Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
-from gdb_etm.program.isa import TO_REGISTER, InstructionKind, Isa
+from gdb_etm.program.isa import TO_REGISTER, InstructionKind, Isa, to_packed
 from gdb_etm.protocols.elements import Gap, Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv4.packets import pack_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
+    IMPOSSIBLE,
     LOST,
     RESERVED,
     STACK_DEPTH,
+    UNFOLLOWED,
     DecoderState,
     Entry,
     FuturePoint,
     ProgramPoint,
-    Registers,
-    Step,
     Stop,
     Successor,
-    UnknownPoint,
     pack_addresses,
 )
 from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.recorder import Leg, RunTable
 
-# The other parts of a state: wide, quiet, address_given and pending.
-Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
-States = Dict[Tuple[ProgramPoint, Registers], DecoderState]
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from gdb_etm.protocols.etmv4.packets import Registers
+    from gdb_etm.protocols.etmv4.program_points import Step
+
+    # The parts of a state: point, registers, wide, quiet, address_given and pending.
+    Parts = Tuple[ProgramPoint, Registers, bool, bool, bool, Tuple[bool, ...]]
+
 # A name of its own is faster to reach than an enumeration's member.
 _FUTURE: Final = InstructionKind.FUTURE
 _INDIRECT: Final = InstructionKind.INDIRECT
@@ -43,6 +48,8 @@ _A64: Final = Isa.A64
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new: Final = tuple.__new__
 
+# Where an atom leads that does not lead to an address.
+_LEADS: Final = {TO_REGISTER: AFTER_BRANCH, NEVER: IMPOSSIBLE, NOWHERE: LOST, UNCLEAR: UNFOLLOWED}
 # Packets that are an address and nothing else.
 ADDRESS_KINDS: Final = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
 
@@ -58,19 +65,16 @@ class Automaton:
         self.blocks = blocks
         self.runs = RunTable()
         self.return_stack = return_stack
-        # The program points, and what atoms do at blocks: whether it is A64 code, and by packed address.
-        self._points: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
-        self._outlines: Tuple[Dict[int, Outline], Dict[int, Outline]] = ({}, {})
-        for outlines in self._outlines:
-            # No atom follows one that leads to a register's address.
-            outlines[TO_REGISTER] = (UNCLEAR, UNCLEAR, 0)
+        # The program points: whether it is A64 code, and by packed address.
+        self._points: List[Dict[int, ProgramPoint]] = [{}, {}]
         self._stops: Dict[ProgramPoint, Stop] = {}
         self._future_points: Dict[Tuple[int, Isa, Future], FuturePoint] = {}
         # The program points that address packets have named so far, by the context's SF bit and the address.
-        # Of A64 code they are the points themselves, and what is reserved.
-        self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, self._points[True])
-        self._states: Dict[Mode, States] = {}
-        self.forget()
+        # Of A64 code they are the points themselves.
+        self.named: List[Dict[int, ProgramPoint]] = [{}, self._points[True]]
+        # The states after an address packet, by SF bit; nothing else is special about them.
+        self.arrived: List[Dict[Registers, DecoderState]] = [{}, {}]
+        self._states: Dict[Parts, DecoderState] = {}
 
     def point(self, address: int, isa: Isa, future: Optional[Future] = None) -> ProgramPoint:
         """Give the program point at ``address``.
@@ -79,14 +83,17 @@ class Automaton:
         """
         if future is not None:
             wanted = (address, isa, future)
-            return self._future_points.setdefault(wanted, FuturePoint(*wanted))
+            point = self._future_points.get(wanted)
+            if point is None:
+                point = self._future_points[wanted] = FuturePoint(to_packed(address, isa is _T32), isa, future)
+            return point
         wide = isa is _A64
-        packed = address << 1 | (isa is _T32)
+        packed = to_packed(address, isa is _T32)
         return self._points[wide].get(packed) or self._new_point(packed, wide)
 
-    def _new_point(self, packed: int, wide: bool) -> ProgramPoint:
+    def _new_point(self, packed: i64, wide: bool) -> ProgramPoint:
         isa = _A64 if wide else _T32 if packed & 1 else _A32
-        point = self._points[wide][packed] = ProgramPoint(packed >> 1, isa)
+        point = self._points[wide][packed] = ProgramPoint(packed, isa)
         return point
 
     def point_of(self, address: Address, wide: bool) -> ProgramPoint:
@@ -104,60 +111,83 @@ class Automaton:
         pending: Tuple[bool, ...] = (),
     ) -> DecoderState:
         """Give the state with these parts."""
-        return self.enter(point, pack_addresses(addresses), (wide, quiet, address_given, pending))
+        return self.enter(point, pack_addresses(addresses), wide, quiet, address_given, pending)
 
-    def enter(self, point: ProgramPoint, registers: Registers, mode: Mode) -> DecoderState:
+    def enter(
+        self,
+        point: ProgramPoint,
+        registers: Registers,
+        wide: bool,
+        quiet: bool,
+        address_given: bool,
+        pending: Tuple[bool, ...],
+    ) -> DecoderState:
         """Give the state with these parts, the address registers as three numbers."""
-        states = self._states.get(mode)
-        if states is None:
-            states = self._states[mode] = {}
-        key = (point, registers)
-        state = states.get(key)
+        if address_given and not quiet and not pending and self.named[wide].get(registers[0]) is point:
+            return self.arrived[wide].get(registers) or self.arrive(point, registers, wide)
+        key = (point, registers, wide, quiet, address_given, pending)
+        state = self._states.get(key)
         if state is None:
-            wide, quiet, address_given, pending = mode
-            state = states[key] = DecoderState(point, registers, wide, quiet, address_given, pending)
+            state = self._states[key] = DecoderState(point, registers, wide, quiet, address_given, pending)
         return state
 
-    def name(self, packed: int, wide: bool) -> ProgramPoint:
+    def arrive(self, point: ProgramPoint, registers: Registers, wide: bool) -> DecoderState:
+        """Make the state after an address packet that named a point."""
+        state = self.arrived[wide][registers] = DecoderState(point, registers, wide, False, True, ())
+        return state
+
+    def name(self, packed: i64, wide: bool) -> ProgramPoint:
         """Give the program point of a packed address, and keep it."""
+        if wide:
+            # IS1 is reserved then (Table 6-19).
+            return RESERVED if packed & 1 else self._points[True].get(packed) or self._new_point(packed, True)
         # The address registers have 64 bits in any state; the upper ones may be from before.
-        key = packed if wide else packed & 0x1FFFFFFFF
-        # IS1 with SF set is reserved (Table 6-19).
-        point = RESERVED if wide and packed & 1 else self._points[wide].get(key) or self._new_point(key, wide)
-        self.named[wide][packed] = point
+        key = packed & 0xFFFFFFFF
+        point = self.named[False][packed] = self._points[False].get(key) or self._new_point(key, False)
         return point
 
-    def step(self, point: ProgramPoint, header: int) -> Optional[Step]:
+    def step(self, point: ProgramPoint, header: int) -> Step:
         """Give the program point after an Atom packet.
 
-        None when blocks are not enough (:meth:`successor`); the return stack is not looked at.  Where the program
-        cannot be followed it is ``LOST``.
+        ``UNFOLLOWED`` when outlines are not enough (:meth:`successor`); the return stack is not looked at.  Where the
+        program cannot be followed it is ``LOST``.
         """
-        if isinstance(point, (UnknownPoint, FuturePoint)):
-            return (0, LOST) if point is LOST else None
-        wide = point.isa is _A64
-        outlines = self._outlines[wide]
-        packed = point.address << 1 | (point.isa is _T32)
-        count = 0
-        here: ProgramPoint = LOST
+        count: i64 = 0
+        here = point
         for taken in ATOMS[header]:
-            outline = outlines.get(packed)
-            if outline is None:
-                outline = outlines[packed] = self.blocks.outline(packed, wide)
-            packed = outline[taken]
-            if packed < TO_REGISTER:
-                if packed == UNCLEAR:
-                    return None
-                # What :meth:`stop` says, in short.
-                count += outline[2] if packed == NOWHERE else 0
+            following = here.taken if taken else here.skipped
+            if following is None:
+                following = self._lead(here, taken)
+            if following is IMPOSSIBLE:
+                here = LOST
                 break
-            count += outline[2]
+            count += here.count
+            here = following
+        step = count, here
+        if not point.header:
+            point.header, point.ran, point.after = header, count, here
+        elif point.steps is None:
+            point.steps = {header: step}
         else:
-            here = AFTER_BRANCH
-            if packed >= 0:
-                here = self._points[wide].get(packed) or self._new_point(packed, wide)
-        step = point.steps[header] = count, here
+            point.steps[header] = step
         return step
+
+    def _lead(self, point: ProgramPoint, taken: bool) -> ProgramPoint:
+        # Where an atom leads that comes the first time.
+        wide = point.isa is _A64
+        if point.outline[2] < 0:
+            point.outline = self.blocks.outline(point.packed, wide)
+            point.count = point.outline[2]
+        packed = point.outline[1] if taken else point.outline[0]
+        if packed >= 0 or not packed & 1:
+            following = self._points[wide].get(packed) or self._new_point(packed, wide)
+        else:
+            following = _LEADS[packed]
+        if taken:
+            point.taken = following
+        else:
+            point.skipped = following
+        return following
 
     def successor(self, point: ProgramPoint, atoms: Tuple[bool, ...]) -> Optional[Successor]:
         """Give the successor of a program point after some atoms.
@@ -238,9 +268,7 @@ class Automaton:
 
     def forget(self) -> None:
         """Bound memory on trace that does not repeat."""
-        for states in self._states.values():
+        for states in (self.arrived[0], self.arrived[1], self._states):
             for state in states.values():
                 state.transitions = {}
-        # The states after an address packet, by SF bit; nothing else is special about them.
-        self.arrived: Tuple[States, States] = ({}, {})
-        self._states = {(bool(wide), False, True, ()): states for wide, states in enumerate(self.arrived)}
+            states.clear()

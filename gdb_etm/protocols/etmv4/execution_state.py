@@ -6,7 +6,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import Final, List, Optional, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context, Cycles, Event, Gap, GapReason, Timestamp
@@ -24,6 +24,9 @@ from gdb_etm.protocols.etmv4.program_points import (
 )
 from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.recorder import Recorder, Spot
+
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 
 class ExecutionState:
@@ -72,12 +75,15 @@ class ExecutionState:
         self.state = self.automaton.enter(
             LOST if self.refused else point,
             state.registers if addresses is None else pack_addresses(addresses),
-            (self.wide, state.quiet if quiet is None else quiet, address_given, ()),
+            self.wide,
+            state.quiet if quiet is None else quiet,
+            address_given,
+            (),
         )
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
         """Record a gap found at ``position`` in the stream."""
-        self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
+        self.recorder.event(_new(Gap, (self.recorder.offset_of(position), reason, detail, address)))
 
     def event(self, event: Event) -> None:
         """Take an element that is only recorded."""

@@ -289,7 +289,7 @@ class Follower:
                     entry = stack.pop()
                     trail.popped(entry)
                     point = automaton.point(entry.address, entry.isa)
-                    state = automaton.enter(point, state.registers, (state.wide, state.quiet, False, state.pending))
+                    state = automaton.enter(point, state.registers, state.wide, state.quiet, False, state.pending)
                     continue
                 transition = self._transitions.make(state, data, at, end)
                 if transition is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, List, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.packets import ATOMS, Kind, read_continued
+from gdb_etm.protocols.etmv4.packets import Kind, read_continued
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Header, Length, fixed
 
 _MAX_CONTINUED: Final = 10
@@ -167,8 +167,9 @@ def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
     table = [reserved] * 256
 
     def put(kind: Kind, length: Length, *headers: int) -> None:
+        found = Header(kind, length)
         for header in headers:
-            table[header] = Header(kind, length)
+            table[header] = found
 
     one, two = fixed(1), fixed(2)
     put(Kind.ASYNC, extension_length, 0x00)
@@ -194,7 +195,7 @@ def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
         for header in (0xA0, 0xA1, 0xA2, 0xA5, 0xA6, 0xAA, 0xAB, 0xAC):
             put(Kind.Q, _q(header), header)
         put(Kind.Q, one, 0xAF)
-    put(Kind.ATOM, one, *ATOMS)
+    put(Kind.ATOM, one, *range(0xC0, 0x100))
     return tuple(table)
 
 

@@ -7,10 +7,20 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, Final, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Dict, Final, List, NamedTuple, Tuple
 
+from gdb_etm.program.isa import from_packed, to_packed
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.stream import NEED_MORE, Form
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    # The address registers as numbers, see :func:`pack_address`.
+    Registers = Tuple[i64, i64, i64]
+
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 # Alignment synchronisation packet (6.4.2).
 ASYNC: Final = b"\x00" * 11 + b"\x80"
@@ -73,6 +83,9 @@ class Kind(Enum):
     P2_5 = "P2 format 5"
     P2_6 = "P2 format 6"
     RESERVED = "reserved"
+
+    # Each member is one object; an enumeration's own hash is that of the name, worked out each time.
+    __hash__ = object.__hash__
 
 
 # Packets count from the Trace Info after an A-Sync on (2.5).
@@ -139,20 +152,17 @@ def read_address(header: int, data: bytes, at: int, addresses: Addresses) -> Tup
     return unpack_address(packed), after
 
 
-def pack_address(address: Address) -> int:
-    """Pack an address register into one number.
-
-    The address is shifted left by one; bit 0 is the instruction set.
-    """
-    return address.address << 1 | address.is1
+def pack_address(address: Address) -> i64:
+    """Pack an address register into one number, see :func:`gdb_etm.program.isa.to_packed`."""
+    return to_packed(address.address, address.is1)
 
 
 def unpack_address(packed: int) -> Address:
     """Make an address register of its number."""
-    return Address(packed >> 1, bool(packed & 1))
+    return _new(Address, (from_packed(packed), bool(packed & 1)))
 
 
-def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int) -> Tuple[int, int]:
+def read_packed_address(header: i64, data: bytes, at: i64, limit: i64, base: i64) -> Tuple[i64, i64]:
     """Read a short or long address as :func:`pack_address` packs it (6.4.12).
 
     :param header: Header of the address packet, not of an Exact Match.
@@ -161,28 +171,29 @@ def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int
     :param base: The most recent address register.
     :returns: The address and the index after it, or NEED_MORE for that when it is cut.
     """
+    # By the low bits of the header: 3 and 6 are IS1, 5 and 6 have 64 bits where they are long.
+    form = header & 7
+    is1 = 1 if form == 3 or form == 6 else 0
     if header == 0x95 or header == 0x96:
-        is1 = header & 2 and 1
         if at >= limit:
             return 0, NEED_MORE
-        low, bits = (data[at] & 0x7F) << 3 - is1, 10 - is1
+        low, bits = (data[at] & 0x7F) << 2 - is1, 9 - is1
         if data[at] >= 0x80:
             at += 1
             if at >= limit:
                 return 0, NEED_MORE
             low, bits = low | data[at] << bits, bits + 8
         return base >> bits << bits | low | is1, at + 1
-    is1, size = _LONG[header]
-    if at + size > limit:
+    after = at + (8 if form >= 5 else 4)
+    if after > limit:
         return 0, NEED_MORE
-    low = (data[at] & 0x7F) << 3 - is1 | data[at + 2] << 17 | data[at + 3] << 25
-    if size == 8:
-        low |= int.from_bytes(data[at + 4 : at + 8], "little") << 33
-    low |= data[at + 1] << 9 if is1 else (data[at + 1] & 0x7F) << 10
-    return (base >> 33 << 33 if size == 4 else 0) | low | is1, at + size
+    low = (data[at] & 0x7F) << 2 - is1 | data[at + 2] << 16 | data[at + 3] << 24
+    low |= data[at + 1] << 8 if is1 else (data[at + 1] & 0x7F) << 9
+    upper = int.from_bytes(data[at + 4 : at + 8], "little", signed=True) if form >= 5 else base >> 32
+    return upper << 32 | low | is1, after
 
 
-def next_address(data: bytes, at: int, limit: int, registers: Tuple[int, int, int]) -> Tuple[int, int]:
+def next_address(data: bytes, at: i64, limit: i64, registers: Registers) -> Tuple[i64, i64]:
     """Read an address packet that is nothing else, as :func:`pack_address` packs it.
 
     :param at: Index of the header.
@@ -193,27 +204,20 @@ def next_address(data: bytes, at: int, limit: int, registers: Tuple[int, int, in
     header = data[at]
     if header == 0x95 and at + 1 < limit and data[at + 1] < 0x80:
         # The most frequent form of all that read_packed_address reads.
-        return registers[0] >> 10 << 10 | data[at + 1] << 3, at + 2
-    if 0x90 <= header <= 0x92:
-        return registers[header & 3], at + 1
-    if header in _ADDRESSES:
+        return registers[0] >> 9 << 9 | data[at + 1] << 2, at + 2
+    if header == 0x90:
+        return registers[0], at + 1
+    if header == 0x91:
+        return registers[1], at + 1
+    if header == 0x92:
+        return registers[2], at + 1
+    if _IS_ADDRESS[header]:
         return read_packed_address(header, data, at + 1, limit, registers[0])
     return 0, NEED_MORE
 
 
-# Headers of short and long addresses without a context.
-_ADDRESSES: Final = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
-# Instruction set and payload size in bytes of the long forms, Address with Context included.
-_LONG: Final[Dict[int, Tuple[int, int]]] = {
-    0x82: (0, 4),
-    0x83: (1, 4),
-    0x85: (0, 8),
-    0x86: (1, 8),
-    0x9A: (0, 4),
-    0x9B: (1, 4),
-    0x9D: (0, 8),
-    0x9E: (1, 8),
-}
+# By header: whether it is a short or a long address without a context.
+_IS_ADDRESS: Final = bytes([header in (0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E) for header in range(256)])
 
 
 def push_address(addresses: Addresses, address: Address) -> Addresses:
@@ -337,7 +341,7 @@ def read_trace_info(data: bytes, at: int) -> Tuple[TraceInfo, int]:
     return TraceInfo(values[0], values[1], values[2], threshold), at
 
 
-def _atoms() -> Dict[int, Tuple[bool, ...]]:
+def _atoms() -> List[Tuple[bool, ...]]:
     # 6.4.13, formats 1 to 6, oldest atom first.
     table: Dict[int, Tuple[bool, ...]] = {0xF6 | a: (bool(a),) for a in range(2)}
     table.update({0xD8 | a: (bool(a & 1), bool(a & 2)) for a in range(4)})
@@ -349,8 +353,8 @@ def _atoms() -> Dict[int, Tuple[bool, ...]]:
     for count in range(21):
         table[0xC0 | count] = (True,) * (count + 4)
         table[0xE0 | count] = (True,) * (count + 3) + (False,)
-    return table
+    return [table.get(header, ()) for header in range(256)]
 
 
-# The atoms of each Atom packet header, oldest first; True is E (taken).
+# By header: the atoms of an Atom packet, oldest first; True is E (taken).
 ATOMS: Final = _atoms()

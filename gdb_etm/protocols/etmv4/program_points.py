@@ -11,14 +11,23 @@ if need be within an Atom packet: the atoms left over are then part of the state
 
 from __future__ import annotations
 
-from typing import Dict, Final, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Final, NamedTuple, Optional, Tuple
 
-from gdb_etm.program.blocks import Block
+from gdb_etm.program.blocks import UNCLEAR, Block
 from gdb_etm.program.futures import Future
-from gdb_etm.program.isa import Isa
+from gdb_etm.program.isa import Isa, from_packed
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_address
 from gdb_etm.protocols.recorder import Leg
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+    from gdb_etm.program.blocks import Outline
+    from gdb_etm.protocols.etmv4.packets import Registers
+
+    # How many instructions an Atom packet executes, and where it leads.
+    Step = Tuple[i64, "ProgramPoint"]
 
 # Entries in the trace analyzer's return stack (IHI 0064, 5.3).
 STACK_DEPTH: Final = 15
@@ -34,16 +43,45 @@ class Entry(NamedTuple):
 class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "steps", "successors")
+    __slots__ = (
+        "packed",
+        "isa",
+        "block",
+        "outline",
+        "count",
+        "skipped",
+        "taken",
+        "header",
+        "ran",
+        "after",
+        "steps",
+        "successors",
+    )
+    ran: i64
+    after: ProgramPoint
 
-    def __init__(self, address: int, isa: Isa) -> None:
-        self.address = address
+    def __init__(self, packed: i64, isa: Isa) -> None:
+        # The address, see :func:`gdb_etm.program.isa.to_packed`.
+        self.packed = packed
         self.isa = isa
         self.block: Optional[Block] = None
-        # What an Atom packet does here, by its header, when blocks are enough to know it.
-        self.steps: Dict[int, Step] = {}
+        # The outline of the block here, and its number of instructions; -1 in the outline until it was looked at.
+        self.outline: Outline = (UNCLEAR, UNCLEAR, -1)
+        self.count: i64 = 0
+        # Where an N and an E lead, once one has come.
+        self.skipped: Optional[ProgramPoint] = None
+        self.taken: Optional[ProgramPoint] = None
+        # What Atom packets do here, when outlines are enough to know it: the header of the first that came, 0 before
+        # that; how many instructions it executes (``ran``); where it leads (``after``); and the others by header.
+        self.header: i64 = 0
+        self.steps: Optional[Dict[int, Step]] = None
         # What atoms do here, by the atoms of a packet; None where they cannot be followed.
         self.successors: Optional[Dict[Tuple[bool, ...], Optional[Successor]]] = None
+
+    @property
+    def address(self) -> int:
+        """The address."""
+        return from_packed(self.packed)
 
 
 class FuturePoint(ProgramPoint):
@@ -51,35 +89,39 @@ class FuturePoint(ProgramPoint):
 
     __slots__ = ("future",)
 
-    def __init__(self, address: int, isa: Isa, future: Future) -> None:
-        super().__init__(address, isa)
+    def __init__(self, packed: i64, isa: Isa, future: Future) -> None:
+        super().__init__(packed, isa)
         self.future = future
+        self.skipped = self.taken = UNFOLLOWED
 
 
 class UnknownPoint(ProgramPoint):
-    """A program point that is unknown until an address packet comes."""
+    """A program point that is unknown until an address packet comes.
+
+    :param following: Where atoms lead from it; None: they leave it as it is.
+    """
 
     __slots__ = ()
 
-    def __init__(self) -> None:
+    def __init__(self, following: Optional[ProgramPoint] = None) -> None:
         super().__init__(0, Isa.T32)
+        self.skipped = self.taken = following or self
 
 
-# An indirect branch was taken: an address follows, or the return stack has it.
-AFTER_BRANCH: Final = UnknownPoint()
-# An address packet has to come before anything else that executes, as after an exception.
-EXPECTED: Final = UnknownPoint()
-# A Q element ended with a branch: an address packet has to come, and shows which way that went.
-UNDIRECTED: Final = UnknownPoint()
+# Outlines are not enough to say where atoms lead.
+UNFOLLOWED: Final = UnknownPoint()
+# A branch that is always taken was not.
+IMPOSSIBLE: Final = UnknownPoint()
 # A gap has been recorded; what is traced until the next address packet cannot be followed.
 LOST: Final = UnknownPoint()
-
+# An indirect branch was taken: an address follows, or the return stack has it.
+AFTER_BRANCH: Final = UnknownPoint(UNFOLLOWED)
+# An address packet has to come before anything else that executes, as after an exception.
+EXPECTED: Final = UnknownPoint(UNFOLLOWED)
+# A Q element ended with a branch: an address packet has to come, and shows which way that went.
+UNDIRECTED: Final = UnknownPoint(UNFOLLOWED)
 # An address packet named an instruction set that does not exist in the context's state.
-RESERVED: Final = UnknownPoint()
-
-
-# How many instructions an Atom packet executes, and where it leads.
-Step = Tuple[int, ProgramPoint]
+RESERVED: Final = UnknownPoint(UNFOLLOWED)
 
 
 class Successor(NamedTuple):
@@ -109,10 +151,6 @@ class Stop(NamedTuple):
 def elsewhere(here: int, there: int) -> Gap:
     """Make the gap of an address that contradicts the program."""
     return Gap(0, GapReason.BAD_IMAGE, "the program goes on at 0x%08x, the trace at 0x%08x" % (here, there))
-
-
-# The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`.
-Registers = Tuple[int, int, int]
 
 
 class DecoderState:
@@ -158,16 +196,6 @@ def pack_addresses(addresses: Addresses) -> Registers:
     return pack_address(first), pack_address(second), pack_address(third)
 
 
-class Transition(NamedTuple):
-    """The effect of the whole packets in the next bytes."""
-
-    # Bytes consumed.
-    length: int
-    # Run number.
-    run: int
-    # The state afterwards.
-    state: DecoderState
-    # Entries put on the return stack, the top last.
-    pushes: Tuple[Entry, ...]
-    # How many entries were there at most, on top of those from before.
-    deepest: int
+# The effect of the whole packets in the next bytes: bytes consumed; run number; the state afterwards; entries put on
+# the return stack, the top last; how many entries were there at most, on top of those from before.
+Transition = Tuple[int, int, DecoderState, Tuple[Entry, ...], int]

@@ -5,7 +5,7 @@ A transition ends after an address packet where it can, so that paths that meet 
 
 from __future__ import annotations
 
-from typing import Final, List, Optional, Tuple
+from typing import TYPE_CHECKING, Final, List, Optional, Tuple
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
@@ -15,6 +15,7 @@ from gdb_etm.protocols.etmv4.program_points import (
     LOST,
     STACK_DEPTH,
     UNDIRECTED,
+    UNFOLLOWED,
     DecoderState,
     Entry,
     FuturePoint,
@@ -27,6 +28,9 @@ from gdb_etm.protocols.etmv4.program_points import (
 from gdb_etm.protocols.lazy_run import LazyRun
 from gdb_etm.protocols.recorder import Content, Foreseen, Leg, Run
 from gdb_etm.protocols.stream import NEED_MORE
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 # Bytes of the stream in a transition at most.
 WINDOW: Final = 64
@@ -106,16 +110,20 @@ class TransitionFinder:
         following: Optional[DecoderState] = None
         # Where an address packet ended last: nothing was executed since, when that is here.
         address_given = at if state.address_given else -1
-        count = 0
+        count: i64 = 0
         gaps = False
         index = at
         while index < limit:
             header = data[index]
             if header >= FIRST_ATOM:
-                step = point.steps.get(header) or automaton.step(point, header)
-                if step is None:
+                if header == point.header:
+                    ran, there = point.ran, point.after
+                else:
+                    step = point.steps.get(header) if point.steps is not None else None
+                    ran, there = automaton.step(point, header) if step is None else step
+                if there is UNFOLLOWED:
                     break
-                ran, point = step
+                point = there
                 count += ran
                 index += 1
                 if point is LOST:
@@ -127,15 +135,15 @@ class TransitionFinder:
             address, after = next_address(data, index, limit, registers)
             if after == NEED_MORE:
                 break
-            new = address not in points
-            there = automaton.name(address, wide) if new else points[address]
+            known = points.get(address)
+            there = automaton.name(address, wide) if known is None else known
             if point is not AFTER_BRANCH and point is not LOST and address_given != index and _is_wrong(point, there):
                 break
             registers = address, registers[0], registers[1]
             point = there
             address_given = index = after
-            if index >= enough and not new:
-                following = arrived.get((point, registers))
+            if index >= enough and known is not None:
+                following = arrived.get(registers)
                 if following is not None or index >= far:
                     break
         length = index - at
@@ -143,12 +151,11 @@ class TransitionFinder:
             return None
         window = state.window = window or length
         key = data[at : at + window]
-        make = _TransitionRun if gaps else _WholeRun
-        number = automaton.runs.add(make(self, state, key if len(key) == length else data[at:index], count), gaps)
-        if following is None:
-            quiet = state.quiet and registers is state.registers
-            following = automaton.enter(point, registers, (wide, quiet, address_given == index, ()))
-        transition = state.transitions[key] = _new(Transition, (length, number, following, (), 0))
+        whole = key if len(key) == length else data[at:index]
+        run = _TransitionRun(self, state, whole, count) if gaps else _WholeRun(self, state, whole, count)
+        quiet = state.quiet and address_given <= at
+        following = following or automaton.enter(point, registers, wide, quiet, address_given == index, ())
+        transition = state.transitions[key] = length, automaton.runs.add(run, gaps), following, (), 0
         return transition
 
     def _make_any(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
@@ -164,9 +171,10 @@ class TransitionFinder:
         if not state.window:
             state.window = index - at
         run = automaton.runs.add(Run(index - at, walk.positions, walk.legs, tuple(walk.gaps)))
-        mode = state.wide, walk.quiet, walk.address_given, walk.pending
-        following = automaton.enter(walk.point, walk.registers, mode)
-        transition = _new(Transition, (index - at, run, following, walk.pushes, walk.deepest))
+        following = automaton.enter(
+            walk.point, walk.registers, state.wide, walk.quiet, walk.address_given, walk.pending
+        )
+        transition = index - at, run, following, walk.pushes, walk.deepest
         state.transitions[data[at : at + state.window]] = transition
         return transition
 
@@ -307,7 +315,7 @@ class _Walk:
         self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + successor.deepest))
         self.pushes = self.pushes[len(self.pushes) - kept :] + successor.pushes
 
-    def address(self, packed: int, position: int) -> bool:
+    def address(self, packed: i64, position: int) -> bool:
         # False in the reach of a branch future or after a Q element, which are too rare to be remembered.
         here = self.point
         if here is UNDIRECTED or isinstance(here, FuturePoint):

@@ -13,7 +13,10 @@ import pytest
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.build import parts
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder, Decoding
 from gdb_etm.protocols.etmv4.encode.config import EncoderConfig
@@ -26,6 +29,7 @@ from gdb_etm.protocols.etmv4.packets import (
     read_packed_address,
     unpack_address,
 )
+from gdb_etm.protocols.etmv4.program_points import LOST, UNFOLLOWED
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import NEED_MORE
 from gdb_etm.snapshot.reader import read_snapshot
@@ -36,6 +40,8 @@ from tests.shared import capture_folder
 
 CAPTURES = ["armv8_1m_branches", "a57_single_step", "juno_r1_1", "rp2350-m33-0", "v7m-svc", "v8m-svc"]
 UNIT = M_PROFILE._replace(return_stack=True)
+# b.eq 8 bytes on | b 4 bytes back | ret
+A64_LOOP = "40000054 ffffff17 c0035fd6"
 
 
 class Plain(Decoding):
@@ -243,4 +249,40 @@ def test_only_an_address_is_an_address() -> None:
 
 def test_every_byte_from_c0_is_an_atom_packet() -> None:
     # The hot loop tells Atom packets by this.
-    assert sorted(ATOMS) == list(range(0xC0, 0x100))
+    assert [header for header, atoms in enumerate(ATOMS) if atoms] == list(range(0xC0, 0x100))
+
+
+# The other: 1000 bne 1000 | 1002 b 1000.
+@pytest.mark.parametrize("code, isa", [(Code(0x1000, "fed1 fde7"), Isa.T32), (Code(0x2000, A64_LOOP), Isa.A64)])
+def test_steps_lead_where_successors_do(code: Code, isa: Isa) -> None:
+    automaton = Automaton(Blocks(program(code)), False)
+    point = automaton.point(code.address, isa)
+    for header in [*range(0xC0, 0x100), *range(0xC0, 0x100)]:
+        ran, after = automaton.step(point, header)
+        successor = automaton.successor(point, ATOMS[header])
+        if successor is None:
+            # An N where a branch is always taken.
+            assert after is LOST
+        elif successor.atoms == len(ATOMS[header]):
+            assert (ran, after) == (successor.leg.instructions, successor.point)
+        else:
+            # More atoms than there are without the return stack.
+            assert after is UNFOLLOWED
+
+
+@pytest.mark.pure
+def test_each_block_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: List[int] = []
+    outline = Blocks.outline
+
+    def counted(self: Blocks, packed: int, wide: bool) -> Tuple[int, int, int]:
+        looked.append(packed)
+        return outline(self, packed, wide)
+
+    monkeypatch.setattr(Blocks, "outline", counted)
+    blocks = Blocks(program(Code(0x1000, "fed1 fde7")))
+    automaton = Automaton(blocks, False)
+    point = automaton.point(0x1000, Isa.T32)
+    for header in range(0xC0, 0x100):
+        automaton.step(point, header)
+    assert sorted(looked) == [0x1001, 0x1003]
