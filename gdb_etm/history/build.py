@@ -150,21 +150,23 @@ class DecoderCache:
     """Cache of decoders for captures of the same unit and program."""
 
     def __init__(self) -> None:
-        self._decoders: Dict[Tuple[str, Config, object], Decoder] = {}
+        self._decoders: Dict[Tuple[str, Config], Decoder] = {}
+        self._program = Program(())
 
     def get(self, protocol: str, config: Config, program: Program) -> Decoder:
         """Give the decoder for a configuration and a program, made when absent.
 
         :param protocol: As of :class:`~gdb_etm.capture.TraceSource`.
         """
+        if program.pieces != self._program.pieces:
+            # One program is debugged at a time: what was learned of an older one is dropped.
+            self._decoders.clear()
+            self._program = program
         # Units that differ only in their trace ID are read alike, and cores run much of the same code.
-        config = config._replace(trace_id=0)
-        key = (protocol, config, program.identity())
+        key = (protocol, config._replace(trace_id=0))
         decoder = self._decoders.get(key)
         if decoder is None:
-            # One program is debugged at a time: what was learned of an older one is dropped.
-            self._decoders = {old: kept for old, kept in self._decoders.items() if old[2] == key[2]}
-            decoder = self._decoders[key] = PROTOCOLS[protocol].decoder(config, program)
+            decoder = self._decoders[key] = PROTOCOLS[protocol].decoder(key[1], self._program)
         return decoder
 
     def drop(self, decoder: Decoder) -> None:

@@ -11,10 +11,11 @@ from typing import List, Tuple
 import pytest
 
 from gdb_etm.farm.measure import FarmProgram, Subject, measure
-from gdb_etm.history.build import DecoderCache, build
+from gdb_etm.history.build import DecoderCache, build, parts
 from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.history.untraced import untraced_exceptions
+from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, Range, breaks, is_reset
 from gdb_etm.protocols.registry import PROTOCOLS
 from gdb_etm.recovery.ssa.segments import cut_segments
@@ -82,6 +83,20 @@ def test_a_real_capture(name: str) -> None:
                 taken.append((before, element))
         assert list(history.interruptions()) == broken
         assert history.exceptions(lambda event: not is_reset(event)) == taken
+
+
+def test_a_decoder_is_kept_for_equal_memory() -> None:
+    (capture,) = read_snapshot(capture_folder("v7m-svc"))
+    (part,) = parts(capture)
+    images = part.program.images
+    copies = [image._replace(data=bytes(bytearray(image.data))) for image in images]
+    others = [image._replace(data=bytes(len(image.data))) for image in images]
+    cache = DecoderCache()
+    first = cache.get("etmv4", part.config, part.program)
+    assert cache.get("etmv4", part.config._replace(trace_id=5), Program(copies)) is first
+    assert cache.get("etmv4", part.config, Program(others)) is not first
+    # What was learned of the older program is gone.
+    assert cache.get("etmv4", part.config, part.program) is not first
 
 
 @pytest.mark.parametrize("piece", [2, 9])
