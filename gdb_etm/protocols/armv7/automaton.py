@@ -33,6 +33,7 @@ _MAX_REMEMBERED: Final = 1 << 19
 # A name of its own is faster to reach than an enumeration's member.
 _DIRECT: Final = InstructionKind.DIRECT
 _INDIRECT: Final = InstructionKind.INDIRECT
+_T32: Final = Isa.T32
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new: Final = tuple.__new__
 
@@ -49,23 +50,61 @@ Step = Union[Leg, Cycles]
 @lru_cache(maxsize=4096)
 def count(cycles: int) -> Cycles:
     """Make the step of a number of cycles."""
-    return Cycles(0, cycles)
+    return _new(Cycles, (0, cycles))
+
+
+# Of program points from which no atoms have come.
+_NO_SUCCESSORS: Final[Dict[Hashable, Any]] = {}
+
+
+class Line:
+    """Instructions one after the other, up to the first branch."""
+
+    __slots__ = ("isa", "addresses", "length", "last")
+
+    def __init__(self, isa: Isa, addresses: List[int], last: Optional[Insn]) -> None:
+        self.isa = isa
+        # Of the instructions, and the one after the last.
+        self.addresses = addresses
+        self.length = len(addresses) - 1
+        # The branch at the end; None where the code goes on, or ends.
+        self.last = last
 
 
 class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "line", "steps", "successors")
+    __slots__ = ("address", "isa", "line", "index", "header", "ran", "after", "steps", "successors")
+    ran: int
+    after: ProgramPoint
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
-        # The protocol's own: the code here, once it was looked at.
-        self.line: Any = None
-        # What a packet of atoms executes, and where it leads, by its header; where that is all that matters.
-        self.steps: Dict[int, Tuple[int, ProgramPoint]] = {}
+        # The line that it is in, and the number of the instruction there, once that was looked at.
+        self.line: Optional[Line] = None
+        self.index = 0
+        # What packets of atoms do here, where that is all that matters: the header of the first that came, 0 before
+        # that; how many instructions it executes (``ran``); where it leads (``after``); and the others by header.
+        self.header = 0
+        self.steps: Optional[Dict[int, Tuple[int, ProgramPoint]]] = None
         # Where atoms lead from here, by what a packet says; the protocol's own.
-        self.successors: Dict[Hashable, Any] = {}
+        self.successors: Dict[Hashable, Any] = _NO_SUCCESSORS
+
+    def keep_step(self, header: int, ran: int, after: ProgramPoint) -> None:
+        """Keep what a packet of atoms does here."""
+        if not self.header:
+            self.header, self.ran, self.after = header, ran, after
+        elif self.steps is None:
+            self.steps = {header: (ran, after)}
+        else:
+            self.steps[header] = ran, after
+
+    def keep(self, key: Hashable, successor: Any) -> None:
+        """Keep where atoms lead from here."""
+        if self.successors is _NO_SUCCESSORS:
+            self.successors = {}
+        self.successors[key] = successor
 
 
 class UnknownPoint(ProgramPoint):
@@ -82,15 +121,18 @@ class UnknownPoint(ProgramPoint):
         self.why = why
 
 
-class Successor(NamedTuple):
+class Successor:
     """Where atoms lead from a program point."""
 
-    steps: Tuple[Step, ...]
-    point: ProgramPoint
-    # How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack.
-    atoms: int
-    # The return stack afterwards.
-    stack: Stack = ()
+    __slots__ = ("steps", "point", "atoms", "stack")
+
+    def __init__(self, steps: Tuple[Step, ...], point: ProgramPoint, atoms: int, stack: Stack = ()) -> None:
+        self.steps = steps
+        self.point = point
+        # How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack.
+        self.atoms = atoms
+        # The return stack afterwards.
+        self.stack = stack
 
 
 class AddressState(NamedTuple):
@@ -233,7 +275,8 @@ class Automaton(ABC):
         # By first byte, whether a packet may be part of a transition.
         self.followed = [header.kind in followed for header in table]
         self._lengths = [header.length for header in table]
-        self._points: Dict[Tuple[int, Isa], ProgramPoint] = {}
+        # By address, which is shifted left by one, with bit 0 set for T32.
+        self._points: Dict[int, ProgramPoint] = {}
         self._states: Dict[Tuple[ProgramPoint, AddressState], DecoderState] = {}
         self._remembered = 0
         # A gap has been recorded; what is traced until the next address cannot be followed.
@@ -249,7 +292,7 @@ class Automaton(ABC):
 
     def point(self, address: int, isa: Isa) -> ProgramPoint:
         """Give the program point at ``address``."""
-        key = (address, isa)
+        key = address << 1 | (isa is _T32)
         point = self._points.get(key)
         if point is None:
             point = self._points[key] = ProgramPoint(address, isa)

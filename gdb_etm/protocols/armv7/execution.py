@@ -19,6 +19,8 @@ from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, ExceptionRet
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 _HYP_LEVEL: Final = 2
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 
 class Execution:
@@ -66,7 +68,7 @@ class Execution:
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
         """Record a gap found at ``position`` in the stream."""
-        self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
+        self.recorder.event(_new(Gap, (self.recorder.offset_of(position), reason, detail, address)))
 
     @property
     def is_synchronised(self) -> bool:
@@ -92,7 +94,7 @@ class Execution:
         if below:
             self.below += below
             self.refused += 1
-        self.set(successor.point, AddressState(self.addresses.reference, address_given, stack))
+        self.set(successor.point, _new(AddressState, (self.addresses.reference, address_given, stack)))
 
     def refill(self) -> None:
         """Move entries from ``below`` to the return stack's upper part."""
@@ -137,7 +139,7 @@ class Execution:
         :param reference: None when it is not traced.
         """
         point = self.automaton.lost if reference is None else self.automaton.point_of(reference)
-        self.set(point, AddressState(reference, True))
+        self.set(point, _new(AddressState, (reference, True, ())))
 
     def returned(self, position: int) -> None:
         """Take an exception return: the instruction before it returned from an exception."""
@@ -159,14 +161,17 @@ class Execution:
         level = old.exception_level
         if hyp is not None or secure:
             level = _HYP_LEVEL if hyp and not secure else None
-        context = Context(
-            self.offset(position),
-            level,
-            not secure,
-            False,
-            old.context_id if context_id is None else context_id,
-            old.vmid if vmid is None else vmid,
+        context = _new(
+            Context,
+            (
+                0,
+                level,
+                not secure,
+                False,
+                old.context_id if context_id is None else context_id,
+                old.vmid if vmid is None else vmid,
+            ),
         )
-        if self.context is None or self.context[1:] != context[1:]:
-            self.recorder.event(context)
-            self.context = context._replace(offset=0)
+        if self.context != context:
+            self.recorder.event(context._replace(offset=self.offset(position)))
+            self.context = context

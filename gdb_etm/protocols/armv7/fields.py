@@ -15,6 +15,8 @@ from typing import Final, NamedTuple, Optional, Protocol
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 # The shortest A-sync packet; more zeros may come before it.
 ASYNC: Final = b"\x00" * 5 + b"\x80"
 _MOST_ZEROS: Final = 4096
@@ -173,7 +175,7 @@ def read_reference(
         value |= (data[after - 1] & (1 << width) - 1) << bits
         bits += width
     bits += SHIFT[state]
-    return Reference(old.address >> bits << bits | value << SHIFT[state], state)
+    return _new(Reference, (old.address >> bits << bits | value << SHIFT[state], state))
 
 
 def _marked(last: int, old: IsaState) -> IsaState:

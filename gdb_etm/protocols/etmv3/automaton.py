@@ -148,16 +148,20 @@ class Etmv3Automaton(Automaton):
                 if not whole and self._is_enough(builder, index - at):
                     break
                 continue
-            step = point.steps.get(header)
-            if step is None:
-                done, ran, following = lines.walk(point, atoms, None)
-                if done < len(atoms):
-                    break
-                step = point.steps[header] = ran, following
-            ran, point = step
-            if ran:
-                count += ran
-                builder.address_given = False
+            if atoms:
+                if header == point.header:
+                    ran, point = point.ran, point.after
+                elif point.steps is not None and header in point.steps:
+                    ran, point = point.steps[header]
+                else:
+                    done, ran, after = lines.walk(point, atoms, None)
+                    if done < len(atoms):
+                        break
+                    point.keep_step(header, ran, after)
+                    point = after
+                if ran:
+                    count += ran
+                    builder.address_given = False
             index += 1
         if index == at:
             return None
@@ -171,7 +175,8 @@ class Etmv3Automaton(Automaton):
         """Give the successor of a program point after a P-header."""
         successor = point.successors.get(header)
         if successor is None:
-            successor = point.successors[header] = self.find_successor(point, self.atoms[header])
+            successor = self.find_successor(point, self.atoms[header])
+            point.keep(header, successor)
         return successor
 
     def find_successor(self, point: ProgramPoint, atoms: str) -> Successor:
@@ -187,7 +192,7 @@ class Etmv3Automaton(Automaton):
                 done += ran
                 if ran < len(run.atoms):
                     break
-        return _new(Successor, (tuple(steps), point, done, ()))
+        return Successor(tuple(steps), point, done)
 
     def _run(self, steps: List[Step], point: ProgramPoint, atoms: str) -> Tuple[int, ProgramPoint]:
         # Runs instructions, in ranges as long as can be; returns how many atoms that took.
@@ -228,7 +233,7 @@ class Etmv3Automaton(Automaton):
         # What an atom leads to, and keeps it; None where there is no code, or it does not do what the atom says.
         hop = self._make_hop(point, atom == "E")
         if hop is not None:
-            point.successors[atom] = hop
+            point.keep(atom, hop)
         return hop
 
     def _make_hop(self, point: ProgramPoint, passed: bool) -> Optional[Hop]:

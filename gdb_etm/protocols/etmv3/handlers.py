@@ -16,6 +16,9 @@ from gdb_etm.protocols.etmv3.execution import Etmv3Execution
 from gdb_etm.protocols.etmv3.packets import Kind, Sync, read_branch, read_count, read_sync
 from gdb_etm.protocols.recorder import Spot
 
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
+
 
 class PacketContext(NamedTuple):
     """The part of the stream's state outside the execution."""
@@ -92,7 +95,7 @@ class Etmv3Handlers(Handlers[Kind]):
 
     def packet_context(self) -> PacketContext:
         """Give the present packet context."""
-        return PacketContext(self._execution.context, self._gap is not None)
+        return _new(PacketContext, (self._execution.context, self._gap is not None))
 
     def resume(self, packet_context: PacketContext) -> None:
         """Continue under the packet context after packets that were not handled here."""
@@ -120,7 +123,7 @@ class Etmv3Handlers(Handlers[Kind]):
                 self._gap = execution.recorder.here()
                 execution.refused += 1
         if sync.cycles is not None:
-            execution.event(Cycles(execution.offset(position), self._count(sync.cycles, sync.reason)))
+            execution.event(_new(Cycles, (execution.offset(position), self._count(sync.cycles, sync.reason))))
         self._start(sync, first, position)
 
     def _start(self, sync: Sync, first: bool, position: int) -> None:

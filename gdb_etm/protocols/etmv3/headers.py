@@ -96,8 +96,7 @@ def build_table(config: Etmv3Config) -> Tuple[Header, ...]:
     """
     one = fixed(1)
     table = [Header(Kind.RESERVED, one)] * 256
-    for header in range(1, 256, 2):
-        table[header] = Header(Kind.BRANCH, _branch(not config.alternative_branches))
+    table[1::2] = [Header(Kind.BRANCH, _branch(not config.alternative_branches))] * 128
     table[0x00] = Header(Kind.ASYNC, async_length)
     table[0x04] = Header(Kind.CYCLE_COUNT, _counted)
     table[0x08] = Header(Kind.ISYNC, _isync(config, False))
@@ -115,8 +114,9 @@ def build_table(config: Etmv3Config) -> Tuple[Header, ...]:
     if config.data_trace:
         _put_data(table, config)
     if not config.data_only:
+        found = Header(Kind.P_HEADER, one)
         for header in CYCLE_ATOMS if config.cycle_accurate else ATOMS:
-            table[header] = Header(Kind.P_HEADER, one)
+            table[header] = found
     return tuple(table)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final, List, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Insn, InstructionKind, Isa
-from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, UnknownPoint, is_always_taken
+from gdb_etm.program.isa import InstructionKind
+from gdb_etm.protocols.armv7.automaton import Automaton, Line, ProgramPoint, UnknownPoint, is_always_taken
 from gdb_etm.protocols.elements import Range
 
 # Instructions in a line at most.
@@ -18,20 +18,6 @@ _LONGEST: Final = 32
 _INDIRECT: Final = InstructionKind.INDIRECT
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new: Final = tuple.__new__
-
-
-class Line:
-    """Instructions one after the other, up to the first branch."""
-
-    __slots__ = ("isa", "addresses", "length", "last")
-
-    def __init__(self, isa: Isa, addresses: List[int], last: Optional[Insn]) -> None:
-        self.isa = isa
-        # Of the instructions, and the one after the last.
-        self.addresses = addresses
-        self.length = len(addresses) - 1
-        # The branch at the end; None where the code goes on, or ends.
-        self.last = last
 
 
 class LineWalker:
@@ -51,54 +37,53 @@ class LineWalker:
         :param ranges: Takes what ran; None where nobody asks.
         :returns: How many of the atoms could be followed, how many instructions ran, and where that leads.
         """
-        automaton = self._automaton
-        start, done, ran, before = point.address, 0, 0, 0
+        start, line, index = point.address, point.line, point.index
+        done = ran = before = 0
         count = len(atoms)
         while done < count:
-            if isinstance(point, UnknownPoint):
-                # Nothing runs where a gap was recorded.
-                done = count if point is automaton.lost else done
-                break
-            line, index = point.line or self._find(point)
+            if line is None:
+                if isinstance(point, UnknownPoint):
+                    # Nothing runs where a gap was recorded.
+                    done = count if point is self._automaton.lost else done
+                    break
+                line, index = self._find(point), 0
             left = line.length - index
             if not left:
                 break
             skipped = atoms.find("N", done)
             passed = (count if skipped < 0 else skipped) - done
             taken = passed >= left and line.last is not None
-            if passed >= left:
-                passed = left
-            index += passed
-            ran += passed
-            done += passed
-            if taken:
-                ends, point = True, self._target(line)
-            elif done == skipped and index < line.length:
+            passed = left if passed >= left else passed
+            index, ran, done = index + passed, ran + passed, done + passed
+            ends = taken
+            if not taken and done == skipped and index < line.length:
                 if index + 1 == line.length and self._is_certain(line):
-                    point = self._at(line, index)
                     break
-                index, ran, done = index + 1, ran + 1, done + 1
-                ends, point = True, self._at(line, index)
-            else:
-                ends, point = False, self._at(line, index)
-            if ends:
-                if ranges is not None:
-                    ranges.append(_new(Range, (start, line.addresses[index], ran - before, line.isa, taken)))
-                start, before = point.address, ran
+                index, ran, done, ends = index + 1, ran + 1, done + 1, True
+            if ends and ranges is not None:
+                ranges.append(_new(Range, (start, line.addresses[index], ran - before, line.isa, taken)))
+            if taken or index == line.length:
+                point = self._target(line) if taken else self._at(line, index)
+                start = point.address if ends else start
+                line, index = point.line, point.index
+            elif ends:
+                start = line.addresses[index]
+            before = ran if ends else before
+        if line is not None:
+            point = self._at(line, index)
         if ran > before and ranges is not None:
             ranges.append(_new(Range, (start, point.address, ran - before, point.isa, True)))
         return done, ran, point
 
-    def _find(self, point: ProgramPoint) -> Tuple[Line, int]:
+    def _find(self, point: ProgramPoint) -> Line:
         addresses, last = self._blocks.line(point.address, point.isa, _LONGEST)
-        found = Line(point.isa, addresses, last), 0
-        point.line = found
-        return found
+        line = point.line = Line(point.isa, addresses, last)
+        return line
 
     def _at(self, line: Line, index: int) -> ProgramPoint:
         point = self._automaton.point(line.addresses[index], line.isa)
         if point.line is None and index < line.length:
-            point.line = line, index
+            point.line, point.index = line, index
         return point
 
     def _target(self, line: Line) -> ProgramPoint:

@@ -24,6 +24,9 @@ from gdb_etm.protocols.armv7.fields import (
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.exceptions import LEGACY
 
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
+
 
 class Kind(Enum):
     """Packet kinds, by the specification's names (table 7.1)."""
@@ -48,6 +51,9 @@ class Kind(Enum):
     EXCEPTION_ENTRY = "Exception entry"
     P_HEADER = "P-header"
     RESERVED = "reserved"
+
+    # Each member is one object; an enumeration's own hash is that of the name, worked out each time.
+    __hash__ = object.__hash__
 
 
 class Sync(NamedTuple):
@@ -138,7 +144,7 @@ def read_branch(config: Etmv3Config, data: bytes, at: int, old: Reference) -> Br
     if after - at == 5 and last & 0x80:
         # The old encoding of an exception, in ARM state.
         information = Information(LEGACY[last >> 3 & 7], None, False, bool(last & 0x40), None, None)
-    return Branch(reference, information, following)
+    return _new(Branch, (reference, information, following))
 
 
 def _read_information(data: bytes, at: int) -> Tuple[Information, int]:
@@ -177,11 +183,11 @@ def read_sync(config: Etmv3Config, data: bytes, at: int) -> Sync:
         address = int.from_bytes(data[at : at + 4], "little")
         alternative = bool(info & 4) and config.version >= 3
         state = state_of(bool(info & 0x10), bool(address & 1), alternative)
-        start = Reference(address if state is IsaState.JAZELLE else address & ~1, state)
+        start = _new(Reference, (address if state is IsaState.JAZELLE else address & ~1, state))
         if info & 0x80:
             current = read_branch(config, data, at + 4, start)
     hyp = bool(info & 2) and config.version >= 5
-    return Sync(cycles, context_id, REASONS[info >> 5 & 3], bool(info & 8), hyp, start, current)
+    return _new(Sync, (cycles, context_id, REASONS[info >> 5 & 3], bool(info & 8), hyp, start, current))
 
 
 def _plain_headers() -> Dict[int, str]:

@@ -33,6 +33,8 @@ _IGNORE: Final = PacketKind.IGNORE
 _INDIRECT: Final = InstructionKind.INDIRECT
 _T32: Final = Isa.T32
 
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 # Atoms, oldest first; True is E.
 Atoms = Tuple[bool, ...]
 
@@ -102,7 +104,8 @@ class PtmAutomaton(Automaton):
         key = (atoms, stack)
         successor = point.successors.get(key)
         if successor is None:
-            successor = point.successors[key] = self._find_successor(point, atoms, stack, False)
+            successor = self._find_successor(point, atoms, stack, False)
+            point.keep(key, successor)
         return successor
 
     def leave(self, point: ProgramPoint, stack: Stack) -> Successor:
@@ -114,7 +117,8 @@ class PtmAutomaton(Automaton):
         """
         successor = point.successors.get(stack)
         if successor is None:
-            successor = point.successors[stack] = self._find_successor(point, (True,), stack, True)
+            successor = self._find_successor(point, (True,), stack, True)
+            point.keep(stack, successor)
         return successor
 
     def _find_successor(self, point: ProgramPoint, atoms: Atoms, stack: Stack, addressed: bool) -> Successor:
@@ -129,7 +133,7 @@ class PtmAutomaton(Automaton):
                 return Successor(_steps(ranges), point, index, stack)
             if not taken and self.blocks.always_taken(block):
                 return Successor(_steps(ranges), point, index, stack)
-            ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
+            ranges.append(_new(Range, (block.start, block.end, block.instructions, block.isa, taken)))
             if not taken:
                 point = self.point(block.end, block.isa)
                 continue

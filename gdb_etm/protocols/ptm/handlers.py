@@ -19,6 +19,8 @@ from gdb_etm.protocols.stream import NEED_MORE
 
 # Bytes that hold any timestamp packet with its count.
 _LONGEST_TIMESTAMP: Final = 16
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
 
 
 class PtmHandlers(Handlers[Kind]):
@@ -82,7 +84,7 @@ class PtmHandlers(Handlers[Kind]):
         if sync.cycles is not None:
             # From PFTv1.1 the count means nothing after an overflow and after debug state (4.4).
             unknown = self._config.version >= 1 and sync.reason in (Reason.OVERFLOW, Reason.DEBUG)
-            execution.event(Cycles(execution.offset(position), None if unknown else sync.cycles))
+            execution.event(_new(Cycles, (execution.offset(position), None if unknown else sync.cycles)))
         if sync.reason is Reason.PERIODIC and execution.is_synchronised:
             execution.arrive(sync.start, position)
             # What is on the return stack from before is not used (4.13).
@@ -94,7 +96,7 @@ class PtmHandlers(Handlers[Kind]):
 
     def _count(self, cycles: int, position: int) -> None:
         if cycles:
-            self._execution.event(Cycles(self._execution.offset(position), cycles))
+            self._execution.event(_new(Cycles, (self._execution.offset(position), cycles)))
 
     def timestamp(self, data: bytes, at: int, end: int, position: int) -> int:
         """Take a timestamp packet, and its cycle count; see the base class."""

@@ -84,10 +84,10 @@ def build_table(config: PtmConfig) -> Tuple[Header, ...]:
     """
     one = fixed(1)
     table = [Header(Kind.RESERVED, one)] * 256
-    for header in range(1, 256, 2):
-        table[header] = Header(Kind.BRANCH, _branch(config.cycle_accurate))
+    table[1::2] = [Header(Kind.BRANCH, _branch(config.cycle_accurate))] * 128
+    atom = Header(Kind.ATOM, _counted if config.cycle_accurate else one)
     for header in range(0x80, 0x100, 2) if config.cycle_accurate else ATOMS:
-        table[header] = Header(Kind.ATOM, _counted if config.cycle_accurate else one)
+        table[header] = atom
     table[0x00] = Header(Kind.ASYNC, async_length)
     table[0x08] = Header(Kind.ISYNC, _isync(config))
     table[0x0C] = Header(Kind.TRIGGER, one)

@@ -22,6 +22,9 @@ from gdb_etm.protocols.armv7.fields import (
 )
 from gdb_etm.protocols.ptm.config import PtmConfig
 
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_new: Final = tuple.__new__
+
 # What is set in the first byte of every Atom packet (4.5.3).
 _ATOM_HEADER: Final = 0x80
 # In one packet, without cycle counts.
@@ -43,6 +46,9 @@ class Kind(Enum):
     EXCEPTION_RETURN = "Exception return"
     IGNORE = "Ignore"
     RESERVED = "reserved"
+
+    # Each member is one object; an enumeration's own hash is that of the name, worked out each time.
+    __hash__ = object.__hash__
 
 
 class Sync(NamedTuple):
@@ -95,7 +101,7 @@ def read_branch(data: bytes, at: int, old: Reference) -> Branch:
             following += 1
         information = Information(number, bool(first & 1), bool(first & 0x40), False, hyp, None)
     alternative = information.alternative if information is not None else None
-    return Branch(read_reference(data, at, after, old, False, alternative), information, following)
+    return _new(Branch, (read_reference(data, at, after, old, False, alternative), information, following))
 
 
 def read_update(data: bytes, at: int, old: Reference) -> Reference:
@@ -121,9 +127,9 @@ def read_sync(config: PtmConfig, data: bytes, at: int) -> Sync:
     context_id: Optional[int] = None
     if config.context_id_bytes:
         context_id = int.from_bytes(data[at : at + config.context_id_bytes], "little")
-    start = Reference(address & ~1, state_of(False, bool(address & 1), bool(info & 4)))
+    start = _new(Reference, (address & ~1, state_of(False, bool(address & 1), bool(info & 4))))
     hyp = bool(info & 2) and config.version >= 1
-    return Sync(start, reason, bool(info & 8), hyp, cycles, context_id)
+    return _new(Sync, (start, reason, bool(info & 8), hyp, cycles, context_id))
 
 
 def read_timestamp_count(config: PtmConfig, data: bytes, after: int) -> Optional[int]:
