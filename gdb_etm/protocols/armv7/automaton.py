@@ -219,7 +219,7 @@ class TransitionBuilder:
         """Take what a packet executed and counted."""
         legs = self.legs
         for step in steps:
-            if step.__class__ is Leg:
+            if isinstance(step, Leg):
                 self.positions.append(position)
                 legs.append(step)
                 self.address_given = False
