@@ -19,7 +19,7 @@ from setuptools.build_meta import *  # noqa: F401,F403
 from setuptools.command.build_ext import build_ext
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The version that compiles all of it on each Python.
+# An older one than 1.18, as on Python 3.8, compiles nothing, and the package stays pure.
 _MYPYC = "mypy[mypyc]>=1.14,<3"
 # The commands of setup.py that compile.
 _BUILDING = {"bdist_wheel", "build", "build_ext", "install"}
@@ -140,6 +140,8 @@ def extensions(commands):
             return mypycify(options, opt_level=level, debug_level="0", multi_file=True, group_name="gdb_etm")
         except ImportError:
             obstacle = "no mypyc (PyPI: mypy)"
+        except TypeError:
+            obstacle = "mypyc is too old (before mypy 1.18): it cannot name what it makes"
         except SystemExit:
             obstacle = "mypyc refuses the sources"
     _say(obstacle)
