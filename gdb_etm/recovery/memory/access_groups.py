@@ -34,6 +34,8 @@ class AccessGroups:
     def __init__(self, ssa: TraceSsa, where: Callable[[int], int]) -> None:
         self._ssa = ssa
         self._where = where
+        # The address of each access's instruction.
+        self._sites: List[int] = []
         self._numbers: Dict[_Member, int] = {}
         # By number, another one of the same group, or itself; and whether a word of its group is known.
         self._others: List[int] = []
@@ -44,11 +46,12 @@ class AccessGroups:
 
         What was seen before stays, even if it is known no more.
         """
-        domain = self._ssa.domain
+        domain, accesses = self._ssa.domain, self._ssa.accesses
+        self._sites = self._sites or [self._where(access.number) for access in accesses]
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         pairs: Set[Tuple[int, _Member]] = set()
-        for access in self._ssa.accesses:
-            address, site = access.address, self._where(access.number)
+        for access, site in zip(accesses, self._sites):
+            address = access.address
             if mask[address] != MASK:
                 pairs.add((site, (root[address], offset[address] & ~3)))
             else:
@@ -94,7 +97,7 @@ class AccessGroups:
         word = (_KNOWN, byte & ~3)
         if not access.size or word not in self._numbers or self._has_index(access.address):
             return False
-        own = self._group((_INSTRUCTION, self._where(access.number)))
+        own = self._group((_INSTRUCTION, self._sites[number]))
         return self._has_known[own] and own != self._group(word)
 
     def _has_index(self, address: int) -> bool:
