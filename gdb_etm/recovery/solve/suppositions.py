@@ -31,9 +31,11 @@ _AT_A_TIME: Final = 10000
 # How many stores may hit between accesses that are linked, stage by stage; at first all are linked at once.
 _AT_ONCE: Final = (SCAN,)
 _STAGES: Final = (1, 4, 16, 64, SCAN)
-# Times that it is begun again without what did not come true, and contradictions in stages.
+# Times that it is begun again without what did not come true.
 _ROUNDS: Final = 8
+# Contradictions in stages: where few addresses are not known, and else.
 _CONTRADICTIONS: Final = 24
+_CONTRADICTIONS_OF_MANY: Final = 8
 # Bytes that are linked in a stage until what is known is kept.
 _FAR: Final = 250
 # It is given up where fewer than one of many links in so many comes true.
@@ -181,7 +183,8 @@ class _Course:
         links = SupposedLinks(self._propagation.memory.may_alias)
         fresh = (links.riskiest(blamed, len(self._ssa.accesses)) | links.overwritten()) - self._forbidden
         self._forbid(fresh)
-        return bool(fresh) and self._contradictions < _CONTRADICTIONS
+        most = _CONTRADICTIONS if self._unresolved <= _FEW else _CONTRADICTIONS_OF_MANY
+        return bool(fresh) and self._contradictions < most
 
     def _begin_in_stages(self) -> None:
         self._stages, self._in_stages = _STAGES, True
