@@ -59,10 +59,6 @@ class AccessGroups:
                 pairs.update([(site, (_KNOWN, word)) for word in words])
         for site, word in pairs:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
-        for kind, address in list(self._numbers):
-            number = self._variable(address) if kind == _KNOWN else NO_OBJECT
-            if number != NO_OBJECT:
-                self._join(self._group((_KNOWN, address)), self._group((_OBJECT, number)))
 
     def _variable(self, address: int) -> int:
         # The number of a variable that is not too large, or NO_OBJECT.
@@ -77,11 +73,19 @@ class AccessGroups:
         others = self._others
         number = self._numbers.get(member)
         if number is None:
-            number = self._numbers[member] = len(others)
-            others.append(number)
-            self._has_known.append(member[0] == _KNOWN)
+            number = self._add(member)
         while others[number] != number:
             others[number] = number = others[others[number]]
+        return number
+
+    def _add(self, member: _Member) -> int:
+        kind, address = member
+        number = self._numbers[member] = len(self._others)
+        self._others.append(number)
+        self._has_known.append(kind == _KNOWN)
+        variable = self._variable(address) if kind == _KNOWN else NO_OBJECT
+        if variable != NO_OBJECT:
+            self._join(number, self._group((_OBJECT, variable)))
         return number
 
     def _join(self, one: int, other: int) -> None:

@@ -5,7 +5,7 @@ ran: another course would have to lead to the same halt.
 
 Where something contradicts it, it is begun again in stages: first links are supposed between which few stores may hit.
 What follows shows where other stores went, and so which links these are in the way of.  After another contradiction
-some links fall, and it goes on from the stage in which the first of these was supposed.
+some links fall, and it goes on from what was kept before the first of these was supposed.
 """
 
 from __future__ import annotations
