@@ -139,6 +139,14 @@ def test_a_thread_that_waits_has_its_frame_in_memory() -> None:
     assert twice.register(11, "sp").value is None
 
 
+def test_a_call_that_its_condition_skipped_is_none_that_its_thread_returns_to() -> None:
+    last = SWITCH + 18
+    source = SOURCE + "\n it eq\n bleq leaf\n nop\n"
+    items = [*ITEMS[:11], last, last + 2, Taken(TICK, last + 6), *ITEMS[14:]]
+    recovery = recovered(frame(OTHER, last + 6), items, source=source)
+    assert recovery.register(11, "sp")[:2] == (OTHER + 32, Tier.ASSUMED)
+
+
 @pytest.mark.parametrize("skipped", [0, 2])
 def test_a_request_ends_on_the_stack_on_which_it_began(skipped: int) -> None:
     # EXC_RETURN is popped after a store that may have changed it; the handler may have skipped an instruction.

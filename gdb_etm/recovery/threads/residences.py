@@ -119,7 +119,7 @@ class ThreadTracker:
         """Take instructions that ran one after the other.
 
         :param number: Of the first of them.
-        :param branched: Whether the last of them branched, if it is an indirect branch.
+        :param branched: Whether the last of them branched, if it is a branch.
         """
         first = templates[0].address
         if self._resuming:
@@ -132,14 +132,14 @@ class ThreadTracker:
         if self.depth:
             self._handled.append(templates)
         for at, template in enumerate(templates):
-            if template.call:
-                self._residence.calls.append(template.address + template.size) if not self.depth else None
             if self.depth and self._plain.changes_process_stack(template):
                 self._switched = self.has_switched = True
             if template.rounds is not None and self._plain.has(template):
                 self._change(number + at, template.address + template.size)
                 self.after_change = templates[at + 1 :]
         last = templates[-1]
+        if last.call and branched and not self.depth:
+            self._residence.calls.append(last.address + last.size)
         self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
 
     def _change(self, number: int, address: int) -> None:
