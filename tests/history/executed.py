@@ -103,6 +103,8 @@ def history_of(
             continue
         if isinstance(following, int):
             to_next = insn.kind is InstructionKind.DIRECT and insn.target == after
+            # A switch of threads may pop where the next function begins.
+            to_next = to_next or insn.kind is InstructionKind.INDIRECT and not _is_conditional(program, items, at)
             taken = to_next or insn.kind is not InstructionKind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
@@ -119,6 +121,17 @@ def history_of(
         recorder.event(Exception_(0, 0x18, DEBUG_HALT, None, halted_at))
     source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
     return ExecutionHistory(recorder, source, blocks, BufferEnd.STARTED)
+
+
+def _is_conditional(program: Program, items: Sequence[Item], at: int) -> bool:
+    """Check whether IT makes a T32 instruction conditional."""
+    for before in range(1, 5):
+        item = items[at - before] if at >= before else None
+        code = int.from_bytes(program.read(item, 2), "little") if isinstance(item, int) else 0
+        if code & 0xFF00 == 0xBF00 and code & 0xF:
+            length = 4 - ((code & -code).bit_length() - 1)
+            return before <= length
+    return False
 
 
 def cursor_of(history: ExecutionHistory, places: SymbolTables) -> Cursor:

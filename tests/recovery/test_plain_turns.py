@@ -65,6 +65,12 @@ def test_the_calls_above_tell_stacks_apart() -> None:
     assert not stacks.of([OTHER]) and not stacks.of([])
 
 
+def test_a_leaf_that_a_handler_made_call_a_function_has_where_it_returns_below() -> None:
+    # LR is below PC in the frame.
+    words = memory({0x20000010: 0x20000020, 0x20000028: ONE | 1, 0x20000040: CALLER | 1, 0x20000044: OTHER})
+    assert SavedStacks(RAM, words.get, 8).of([CALLER, OTHER, ONE]) == [0x20000020]
+
+
 @pytest.mark.parametrize(
     "code, distance",
     [

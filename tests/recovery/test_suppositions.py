@@ -10,7 +10,7 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve import suppositions
 from gdb_etm.recovery.values import Tier
-from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
+from tests.recovery.small import CODE, DEVICE, RAM, Ran, run, wrong
 
 # A word with a pointer, and what it points to.
 POINTER, OBJECT, OTHER = RAM + 0x40, RAM + 0x80, RAM + 0xC0
@@ -132,6 +132,13 @@ def test_a_store_that_hits_is_not_supposed_to_miss() -> None:
     done = run(THROUGH % "mov r5, r2", {"r2": OTHER}, {POINTER: POINTER})
     recovery = assumed(done)
     assert recovery.register(3, "r1").value != OTHER
+    assert not wrong(done, recovery)
+
+
+def test_no_store_turns_out_to_be_to_constants() -> None:
+    done = run(THROUGH % "nop", {"r2": CODE}, {POINTER: POINTER})
+    recovery = assumed(done)
+    assert recovery.register(3, "r1").value is None
     assert not wrong(done, recovery)
 
 

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from typing import Callable, Container, Final, List, NamedTuple, Sequence, Set
 
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
-from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.constraints.domain import NONE, Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.access_groups import AccessGroups
@@ -119,6 +119,8 @@ class _Course:
         self._groups = AccessGroups(ssa, where)
         self._search = PlaceSearch(ssa, where)
         self._since = since
+        # The stores of unknown address.
+        self._stores = list(propagation.memory.may_alias.unresolved)
         self._unresolved = self._count_unresolved()
         # What was known before each stage up to the present one, and meanwhile.
         self._before: List[_Point] = [_Point(0, propagation.save())]
@@ -153,6 +155,7 @@ class _Course:
             memory.look_at_everything()
             try:
                 propagation.run(self._remember)
+                _look_for_impossible(self._ssa, self._stores)
                 if stage + 1 == len(self._stages):
                     self._placed = _place(self._ssa, propagation, self._search, self._forbidden)
                     return True
@@ -226,6 +229,16 @@ class _Course:
             self._pairs = confirmed
             self.undo()
         return False
+
+
+def _look_for_impossible(ssa: TraceSsa, stores: Sequence[int]) -> None:
+    # No store turns out to be to constants.
+    mask, bits = ssa.domain.mask, ssa.domain.bits
+    for access in [ssa.accesses[number] for number in stores]:
+        address = access.address
+        ran = mask[access.condition] == MASK and bits[access.condition]
+        if ran and access.size and mask[address] == MASK and ssa.read_constant(bits[address], 1) is not None:
+            raise Contradiction(address, NONE)
 
 
 def _refuted(propagation: Propagation, proofs: Justifications, first: Contradiction) -> Set[Pair]:

@@ -22,8 +22,9 @@ Word = Callable[[int], Optional[int]]
 
 # Bytes that are searched.
 _MOST: Final = 1 << 20
-# Where LR is in a frame.
+# Where LR is in a frame, and how large that is.
 LR_AT: Final = 20
+_SIZE: Final = 32
 # Words above one another in which return addresses are looked for.
 _ABOVE: Final = 64
 # Bytes of instructions after a request that its handler may skip.
@@ -152,13 +153,23 @@ class ExceptionFrames:
         :param calls: The return addresses, innermost last.
         :returns: The address after the outermost one; 0 if one of them is not there.
         """
-        read = self._word
-        for address in reversed(calls):
-            returned = address | 1
-            for word in range(at, at + 4 * _ABOVE, 4):
-                if read(word) == returned:
-                    at = max(word + 4, frame + 32)
-                    break
-            else:
-                return 0
-        return at
+        return find_calls(self._word, at, calls, frame + _SIZE)
+
+
+def find_calls(word: Word, at: int, calls: Sequence[int], rest: int = 0) -> int:
+    """Find return addresses above one another.
+
+    :param word: Reads memory.
+    :param at: From where on.
+    :param calls: The return addresses, innermost last.
+    :param rest: Where all but the first of them are at the lowest.
+    :returns: The address after the outermost one; 0 if one of them is not there.
+    """
+    for address in reversed(calls):
+        reach = range(at, at + 4 * _ABOVE, 4)
+        found = next((one for one in reach if word(one) in (address, address | 1)), None)
+        if found is None:
+            return 0
+        # Without T it is where a handler has made the thread call a function: the frame's LR is right below.
+        at = max(found + 4 if word(found) == address | 1 else found - 4, rest)
+    return at

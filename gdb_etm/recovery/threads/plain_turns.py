@@ -7,17 +7,14 @@ left (``matching.py``).
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.lift.operations import SP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.ssa.exception_frames import Word, held
+from gdb_etm.recovery.ssa.exception_frames import Word, find_calls, held
 from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Successor
 from gdb_etm.recovery.threads.joined import JoinedResidences
 from gdb_etm.recovery.threads.residences import Residence
-
-# Words above one another in which return addresses are looked for.
-_ABOVE: Final = 64
 
 
 class SavedStack(NamedTuple):
@@ -115,14 +112,7 @@ class SavedStacks:
         :param calls: The return addresses, innermost last.
         :returns: The address after the outermost one; 0 if one of them is not there.
         """
-        for address in reversed(calls):
-            reach = range(at, at + 4 * _ABOVE, 4)
-            # Without T where a handler has made the thread call a function.
-            found = next((word for word in reach if self._word(word) in (address, address | 1)), None)
-            if found is None:
-                return 0
-            at = found + 4
-        return at
+        return find_calls(self._word, at, calls)
 
 
 def return_word(templates: Sequence[Template]) -> Optional[int]:
