@@ -58,6 +58,25 @@ class Justifications:
         self._trace([self._ssa.domain.log.last[variable]], set(), found, wanted, False)
         return found
 
+    def recent(self, variable: int, since: Tuple[int, int], wanted: Wanted, most: int) -> Set[int]:
+        """List the constraints of a kind that what was learnt of a variable since then rests on.
+
+        :param since: How many entries the log had, and how many constraints there were.
+        :param most: How many are enough.
+        """
+        log, (first, count) = self._ssa.domain.log, since
+        found: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [log.last[variable]]
+        while todo and len(found) < most:
+            entry = todo.pop()
+            if entry >= first and entry not in seen:
+                seen.add(entry)
+                causes: Set[int] = set()
+                todo += [log.before[entry], *self.premises(entry, causes, wanted, False)]
+                found |= {cause for cause in causes if cause >= count}
+        return found
+
     def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted, places: bool) -> None:
         log = self._ssa.domain.log
         while todo:

@@ -11,14 +11,16 @@ some links fall, and it goes on from what was kept before the first of these was
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Container, Final, List, NamedTuple, Sequence, Set
+from typing import Callable, Container, Final, FrozenSet, List, NamedTuple, Sequence, Set
 
+from gdb_etm.recovery.constraints.constraints import LINKS as OF_ACCESSES
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import NONE, Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.access_groups import AccessGroups
 from gdb_etm.recovery.memory.cells import FIRST
+from gdb_etm.recovery.memory.circles import LINKS, Circle, Circles, Hit
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.memory.supposed_links import SupposedLinks
@@ -32,7 +34,7 @@ _AT_A_TIME: Final = 10000
 _AT_ONCE: Final = (SCAN,)
 _STAGES: Final = (1, 4, 16, 64, SCAN)
 # Times that it is begun again without what did not come true.
-_ROUNDS: Final = 8
+_ROUNDS: Final = 10
 # Contradictions in stages: where few addresses are not known, and else.
 _CONTRADICTIONS: Final = 24
 _CONTRADICTIONS_OF_MANY: Final = 8
@@ -45,8 +47,12 @@ _MANY: Final = 650
 _FEW: Final = 350
 # Contradictions that are looked at after one of them.
 _FURTHER: Final = 40
+# Times that another course is tried.
+_TRIES: Final = 24
 # Times that places are looked for in one of them.
 _PLACES: Final = 4
+# Parts of a fact that is of no accesses.
+_FACT: Final = 3
 _PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
 
 
@@ -71,10 +77,28 @@ class _Since(Container[Pair]):
         return isinstance(pair, tuple) and pair[0] >= self.__oldest
 
 
+class _Instead(Container[Pair]):
+    # Some pairs of accesses, and all of a store with later ones.
+
+    def __init__(self, pairs: Set[Pair], store: int) -> None:
+        self.__pairs, self.__store = pairs, store
+
+    def __contains__(self, pair: object) -> bool:
+        return pair in self.__pairs or isinstance(pair, tuple) and pair[0] == self.__store
+
+
 def _is_supposed(constraint: Constraint) -> bool:
     return constraint[0] == ConstraintKind.SUPPOSED or (
         constraint[0] == ConstraintKind.FACT and constraint[2] in _PREMISES
     )
+
+
+def _is_link(constraint: Constraint) -> bool:
+    return constraint[0] in OF_ACCESSES or constraint[0] == ConstraintKind.FACT and len(constraint) > _FACT
+
+
+def _pair(constraint: Constraint) -> Pair:
+    return constraint[-2], constraint[-1]
 
 
 def suppose(ssa: TraceSsa, propagation: Propagation, proofs: Justifications, where: Callable[[int], int]) -> None:
@@ -117,6 +141,7 @@ class _Course:
         self._propagation = propagation
         self._proofs = proofs
         self._groups = AccessGroups(ssa, where)
+        self._circles = Circles(ssa, propagation.memory, self._rests)
         self._search = PlaceSearch(ssa, where)
         self._since = since
         # The stores of unknown address.
@@ -133,6 +158,8 @@ class _Course:
         # Those that came true when the stages came to their end: what is left after another contradiction.
         self._confirmed: Set[Pair] = set()
         self._contradictions = 0
+        # Links that speak for each other alone, and still hold.
+        self._closed: Set[FrozenSet[Pair]] = set()
         self.goes_on = True
 
     def _count_unresolved(self) -> int:
@@ -212,9 +239,11 @@ class _Course:
         confirmed, overwritten = links.confirmed(self._groups), links.overwritten()
         refused = {(one.number, one.number) for one in self._search.hidden(self._placed, memory)}
         if supposed == confirmed and not refused:
-            # The links stay; other stores may hit again.
-            may_alias.wanted, may_alias.supposed = None, []
-            return True
+            if self._is_sound(supposed):
+                # The links stay; other stores may hit again.
+                may_alias.wanted, may_alias.supposed = None, []
+                return True
+            return False
         if self._in_stages and isinstance(self._pairs, _Since):
             # Without what did not come true, others may be linked.
             self._confirmed = confirmed
@@ -229,6 +258,50 @@ class _Course:
             self._pairs = confirmed
             self.undo()
         return False
+
+    def _rests(self, variable: int) -> Set[Pair]:
+        # The links that what has become known of a variable rests on.
+        saved = self._before[0].saved
+        since = saved.knowledge.entries, saved.constraints
+        found = self._proofs.recent(variable, since, _is_link, LINKS + 1)
+        return {_pair(self._ssa.constraints[number]) for number in found}
+
+    def _is_sound(self, supposed: Set[Pair]) -> bool:
+        # Checks links that speak for each other alone; prepares another round if there are any.
+        propagation = self._propagation
+        recent = self._ssa.constraints[self._before[0].saved.constraints :]
+        circles = self._circles.find(propagation.memory, {_pair(one) for one in recent if _is_link(one)})
+        found = [one for one in circles if one.links not in self._closed]
+        tries = _TRIES
+        for circle in found:
+            tries -= len(circle.hits)
+            if tries < 0 or any([self._is_possible(circle, hit, supposed) for hit in circle.hits]):
+                self._forbidden = self._forbidden | circle.links
+            else:
+                self._closed.add(circle.links)
+        if found:
+            self.undo()
+        return not found
+
+    def _is_possible(self, circle: Circle, hit: Hit, supposed: Set[Pair]) -> bool:
+        # Whether a store may have gone to an address that a circle has linked, and left what was found there.
+        propagation, ssa = self._propagation, self._ssa
+        self.undo()
+        memory = propagation.memory
+        memory.may_alias.wanted, memory.may_alias.reach = _Instead(supposed - circle.links, hit.store), SCAN
+        memory.forbidden = self._forbidden | circle.links
+        memory.look_at_everything()
+        access = ssa.accesses[hit.store]
+        try:
+            ssa.number = access.number
+            ssa.learn(access.address, MASK, hit.address, Premise.SUPPOSED)
+            ssa.learn(access.data, hit.mask, hit.bits, Premise.SUPPOSED)
+            propagation.run()
+            _learn(ssa, self._placed)
+            propagation.run()
+        except Contradiction:
+            return False
+        return True
 
 
 def _look_for_impossible(ssa: TraceSsa, stores: Sequence[int]) -> None:
@@ -265,11 +338,16 @@ def _place(ssa: TraceSsa, propagation: Propagation, search: PlaceSearch, refused
     found: List[Placed] = []
     for _ in range(_PLACES):
         fresh = search.look(propagation.symbolic.stacks(), refused)
-        for one in fresh:
-            ssa.number = ssa.accesses[one.number].number
-            ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))
+        _learn(ssa, fresh)
         if not fresh:
             break
         found += fresh
         propagation.run()
     return found
+
+
+def _learn(ssa: TraceSsa, placed: Sequence[Placed]) -> None:
+    # Takes it that pointers lead to places.
+    for one in placed:
+        ssa.number = ssa.accesses[one.number].number
+        ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))

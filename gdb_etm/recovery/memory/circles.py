@@ -1,0 +1,258 @@
+"""Circles: supposed links that nothing but each other speaks for.
+
+A link rests on where the stores between its accesses went.  That may be known by this very link alone, or by one that
+rests on it in turn.  Where such a store may as well have gone to what is linked, as it would have left what was found
+there, another course leads to the same halt.
+
+A store went to where it is known to have gone if memory shows that: what was there before it, and what it left; or if
+an access through the same pointer shows it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.may_alias import Pair
+from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Links that what is known of a store rests on, in a circle.
+LINKS: Final = 8
+# Accesses through the same pointer that are looked at.
+_MOST: Final = 60
+_BYTE: Final = 0xFF
+# Which bits of a byte are known, and these.
+_Bits = Tuple[int, int]
+_UNKNOWN: Final = (0, 0)
+
+
+class Hit(NamedTuple):
+    """What a store may have done instead."""
+
+    store: int
+    # Where it may have gone, and which bits it would have left there.
+    address: int
+    mask: int
+    bits: int
+
+
+class _Doubts(NamedTuple):
+    # The bytes of a link, and the stores between that are in doubt.
+    bytes_: Tuple[int, ...]
+    stores: Sequence[int]
+
+
+class Circle(NamedTuple):
+    """Links that hold together, or not."""
+
+    links: FrozenSet[Pair]
+    hits: Tuple[Hit, ...]
+
+
+class Circles:
+    """Finds circles, by what was known before links were supposed.
+
+    :param ssa: With its accesses.
+    :param memory: The links of the same segment.
+    :param rests: Lists the links that what has become known of a variable rests on; of many, some more than
+        :data:`LINKS`.
+    """
+
+    def __init__(self, ssa: TraceSsa, memory: StoreForwarding, rests: Callable[[int], Set[Pair]]) -> None:
+        domain = ssa.domain
+        self._ssa = ssa
+        self._rests = rests
+        # The stores of unknown address; of each access, what its address differs from by a constant, and its data.
+        self._stores = list(memory.may_alias.unresolved)
+        self._classes = [domain.root[access.address] for access in ssa.accesses]
+        self._data = [(domain.mask[access.data], domain.bits[access.data]) for access in ssa.accesses]
+        self._memory = memory
+        self._members: Dict[int, List[int]] = {}
+        # By class and distance, whether it may be that far from where it is known to be.
+        self._movable: Dict[Tuple[int, int], bool] = {}
+
+    def find(self, memory: StoreForwarding, links: Set[Pair]) -> List[Circle]:
+        """List the circles among links.
+
+        They are supposed, or follow from others that are.
+
+        :param memory: With these links, and what follows from them.
+        :param links: All of them.
+        """
+        self._memory, self._movable = memory, {}
+        self._members = self._list_members()
+        shown = {kind for kind, numbers in self._members.items() if any([self._is_shown(one) for one in numbers])}
+        doubtful = [one for one in self._stores if self._is_located(one) and self._classes[one] not in shown]
+        doubts = self._doubts(doubtful, links)
+        stores = {store for one in doubts.values() for store in one.stores}
+        rests = {store: self._rests(self._ssa.accesses[store].address) for store in sorted(stores)}
+        alone = {store: pairs for store, pairs in rests.items() if 0 < len(pairs) <= LINKS}
+        circles = [Circle(links, self._hits(links, doubts, alone)) for links in _closed(doubts, alone)]
+        return [one for one in circles if one.hits]
+
+    def _hits(
+        self, links: FrozenSet[Pair], doubts: Dict[Pair, _Doubts], rests: Dict[int, Set[Pair]]
+    ) -> Tuple[Hit, ...]:
+        # What would break a circle.
+        found: Set[Hit] = set()
+        for link in links:
+            linked = {byte: self._found_without(links, link[1], byte) for byte in doubts[link].bytes_}
+            for store in doubts[link].stores:
+                found.update(self._elsewhere(store, linked) if rests.get(store, set()) & links else ())
+        return tuple(sorted(found))
+
+    def _is_located(self, number: int) -> bool:
+        # Whether an access ran, and its address is known.
+        domain, access = self._ssa.domain, self._ssa.accesses[number]
+        ran = domain.mask[access.condition] != MASK or domain.bits[access.condition]
+        return bool(access.size and ran) and domain.mask[access.address] == MASK
+
+    def _list_members(self) -> Dict[int, List[int]]:
+        kinds = {self._classes[one] for one in self._stores}
+        found: Dict[int, List[int]] = {}
+        for number, kind in enumerate(self._classes):
+            if kind in kinds and self._is_located(number):
+                found.setdefault(kind, []).append(number)
+        return found
+
+    def _address(self, number: int) -> int:
+        return self._ssa.domain.bits[self._ssa.accesses[number].address]
+
+    def _byte(self, number: int, address: int) -> _Bits:
+        # What is known of a byte of an access.
+        domain, data, shift = self._ssa.domain, self._ssa.accesses[number].data, 8 * (address - self._address(number))
+        return domain.mask[data] >> shift & _BYTE, domain.bits[data] >> shift & _BYTE
+
+    def _before(self, number: int, address: int) -> _Bits:
+        source, _ = self._memory.cells.source(number, address)
+        return self._byte(source, address) if source >= 0 else _UNKNOWN
+
+    def _after(self, number: int, address: int) -> _Bits:
+        # What was found in a byte of memory after an access.
+        target, _ = self._memory.cells.target(number + 1, address)
+        if target >= 0:
+            return _UNKNOWN if self._ssa.accesses[target].store else self._byte(target, address)
+        word = self._memory.final_word(address & ~3)
+        return _UNKNOWN if word is None else (_BYTE, word >> 8 * (address & 3) & _BYTE)
+
+    def _is_shown(self, number: int) -> bool:
+        # Whether memory shows where an access was to: by what a store has changed, or what a load was known to get.
+        access, start = self._ssa.accesses[number], self._address(number)
+        if not access.store:
+            mask, bits = self._data[number]
+            return bool(mask & _BYTE and bits)
+        for address in range(start, start + access.size):
+            before, after = self._before(number, address), self._after(number, address)
+            if before[0] == after[0] == _BYTE and before[1] != after[1] and self._byte(number, address) == after:
+                return True
+        return False
+
+    def _doubts(self, doubtful: Sequence[int], links: Set[Pair]) -> Dict[Pair, _Doubts]:
+        # By link, the stores between that may have gone there.
+        found: Dict[Pair, _Doubts] = {}
+        for source, number in sorted(links):
+            between = doubtful[bisect_right(doubtful, source) : bisect_left(doubtful, number)]
+            linked = {byte: self._found(number, byte) for byte in self._bytes(source, number)} if between else {}
+            stores = [store for store in between if self._elsewhere(store, linked)]
+            if stores:
+                found[source, number] = _Doubts(tuple(linked), stores)
+        return found
+
+    def _bytes(self, source: int, number: int) -> Sequence[int]:
+        # The bytes that two accesses share.
+        count = len(self._ssa.accesses)
+        ranges = [
+            range(self._address(one), self._address(one) + self._ssa.accesses[one].size)
+            for one in (source, number)
+            if 0 <= one < count and self._is_located(one)
+        ]
+        return range(max(one.start for one in ranges), min(one.stop for one in ranges)) if ranges else ()
+
+    def _found(self, number: int, byte: int) -> _Bits:
+        # What is known of a byte that is linked without any link: by what it was used for, or at the end.
+        if number == len(self._ssa.accesses):
+            return self._after(number, byte)
+        shift = 8 * (byte - self._address(number))
+        return self._data[number][0] >> shift & _BYTE, self._data[number][1] >> shift & _BYTE
+
+    def _found_without(self, links: FrozenSet[Pair], number: int, byte: int) -> _Bits:
+        # The same without some links.
+        if number < len(self._ssa.accesses):
+            rests = self._rests(self._ssa.accesses[number].data)
+            if len(rests) <= LINKS and not rests & links:
+                return self._byte(number, byte)
+        return self._found(number, byte)
+
+    def _elsewhere(self, store: int, linked: Dict[int, _Bits]) -> List[Hit]:
+        # Where a store would have left what was found in the bytes of a link.
+        size = self._ssa.accesses[store].size
+        # A part of what is linked is not stored alone, as a rule.
+        addresses = {byte - byte % size for byte in linked} if size >= len(linked) else set()
+        found = [self._hit(store, address, linked) for address in sorted(addresses)]
+        return [hit for hit in found if self._may_be(hit)]
+
+    def _hit(self, store: int, address: int, linked: Dict[int, _Bits]) -> Hit:
+        mask = bits = 0
+        for byte, (known, value) in linked.items():
+            if 0 <= byte - address < self._ssa.accesses[store].size:
+                mask |= known << 8 * (byte - address)
+                bits |= (value & known) << 8 * (byte - address)
+        return Hit(store, address, mask, bits)
+
+    def _may_be(self, hit: Hit) -> bool:
+        domain, data = self._ssa.domain, self._ssa.accesses[hit.store].data
+        if (domain.bits[data] ^ hit.bits) & domain.mask[data] & hit.mask:
+            return False
+        return self._may_move(hit.store, hit.address - self._address(hit.store))
+
+    def _may_move(self, store: int, distance: int) -> bool:
+        # Whether all accesses through the same pointer may be so far from where they are known to be.
+        key = self._classes[store], distance
+        if key not in self._movable:
+            others = [one for one in self._members[key[0]][-_MOST:] if one != store]
+            self._movable[key] = all([self._fits(one, distance) for one in others])
+        return self._movable[key]
+
+    def _fits(self, number: int, distance: int) -> bool:
+        access, start = self._ssa.accesses[number], self._address(number)
+        for address in range(start, start + access.size):
+            shift = 8 * (address - start)
+            mask, bits = self._data[number][0] >> shift & _BYTE, self._data[number][1] >> shift & _BYTE
+            there = [self._after(number, address + distance)]
+            if access.store:
+                mask, bits = self._byte(number, address)
+            else:
+                there.append(self._before(number, address + distance))
+            if any([(bits ^ other) & mask & known for known, other in there]):
+                return False
+        return True
+
+
+def _closed(doubts: Dict[Pair, _Doubts], rests: Dict[int, Set[Pair]]) -> Set[FrozenSet[Pair]]:
+    # Groups links that rest on each other alone.
+    on: Dict[Pair, Set[Pair]] = {}
+    left = set(doubts)
+    before = -1
+    while len(left) != before:
+        before = len(left)
+        for link in list(left):
+            alone = [rests[store] for store in doubts[link].stores if store in rests and rests[store] <= left]
+            on[link] = set().union(*alone)
+            if not alone:
+                left.discard(link)
+    reached = {link: _reached(link, on) for link in left}
+    found = {frozenset([other for other in reached[link] if link in reached[other]]) for link in left}
+    return {links for links in found if links}
+
+
+def _reached(link: Pair, on: Dict[Pair, Set[Pair]]) -> Set[Pair]:
+    seen: Set[Pair] = set()
+    todo = list(on[link])
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            todo += on[one]
+    return seen
