@@ -1,4 +1,4 @@
-"""Worked by hand, and on Unicorn: links that speak for each other alone."""
+"""Worked by hand, and on Unicorn: circles of supposed links."""
 
 from __future__ import annotations
 

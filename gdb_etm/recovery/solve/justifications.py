@@ -59,9 +59,10 @@ class Justifications:
         return found
 
     def recent(self, variable: int, since: Tuple[int, int], wanted: Wanted, most: int) -> Set[int]:
-        """List the constraints of a kind that what was learnt of a variable since then rests on.
+        """List the constraints that recent knowledge of a variable rests on.
 
         :param since: How many entries the log had, and how many constraints there were.
+        :param wanted: Tells which constraints are listed.
         :param most: How many are enough.
         """
         log, (first, count) = self._ssa.domain.log, since
