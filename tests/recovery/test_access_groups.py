@@ -13,11 +13,12 @@ from tests.recovery.small import DEVICE, RAM, Ran, run, wrong
 
 # A word with a pointer, what it points to, and what the loop writes first.
 POINTER, OBJECT, OTHER = RAM + 0x40, RAM + 0x80, RAM + 0xC0
-# The pointer is read, and its own store hides it.  One instruction writes twice: where it is told to, and then to where
-# a device says.
+# The pointer is read, and its own store hides it; what is loaded through it says that it leads elsewhere.  One
+# instruction writes twice: where it is told to, and then to where a device says.
 SOURCE = """
     %s
     str r2, [r1]
+    ldr r8, [r1, #4]
     ldr r5, =0x%x
     movs r6, #2
     movs r7, #0
@@ -33,7 +34,18 @@ again:
     movs r5, #0
     movs r7, #0
 """
-ONCE = "ldr r3, =0x%x\n ldr r1, [r3]" % POINTER
+READ = (
+    """
+    ldr r3, =0x%x
+    movs r6, #%%d
+read:
+    ldr r1, [r3]
+    subs r6, #1
+    bne read
+"""
+    % POINTER
+)
+OFTEN = READ % 40
 # The same instruction reads what the store writes.
 TWICE = """
     ldr r3, =0x%x
@@ -63,8 +75,20 @@ def known(done: Ran, *variables: Tuple[int, int]) -> bool:
 
 
 def test_it_misses_what_its_group_does_not_access() -> None:
-    source = SOURCE % (ONCE, OTHER, "str r6, [r5]", DEVICE, "r5")
+    source = SOURCE % (OFTEN, OTHER, "str r6, [r5]", DEVICE, "r5")
     assert known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: OTHER + 0x20}))
+
+
+@pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
+@pytest.mark.parametrize("times", [1, 31])
+def test_it_may_hit_what_was_accessed_a_few_times(target: int, times: int) -> None:
+    source = SOURCE % (READ % times, OTHER, "str r6, [r5]", DEVICE, "r5")
+    assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: target}))
+
+
+def test_it_may_hit_what_is_on_the_stack() -> None:
+    source = SOURCE % (OFTEN.replace("[r3]", "[sp]"), OTHER, "str r6, [r5]", DEVICE, "r5")
+    assert not known(run(source, {"r2": 7, "sp": POINTER}, {POINTER: OBJECT, DEVICE: OTHER + 0x20}))
 
 
 @pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
@@ -75,18 +99,18 @@ def test_it_may_hit_what_its_group_accesses(target: int) -> None:
 
 @pytest.mark.parametrize("size, expected", [(4096, False), (4100, True)])
 def test_a_variable_is_of_one_group_unless_it_is_large(size: int, expected: bool) -> None:
-    source = SOURCE % (ONCE, OTHER, "str r6, [r5]", DEVICE, "r5")
+    source = SOURCE % (OFTEN, OTHER, "str r6, [r5]", DEVICE, "r5")
     done = run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: OTHER + 0x20})
     assert known(done, (POINTER, POINTER + size)) == expected
 
 
 @pytest.mark.parametrize("index", [8, (POINTER - OTHER & 0xFFFFFFFF) >> 2])
 def test_an_index_may_lead_anywhere(index: int) -> None:
-    source = SOURCE % (ONCE, OTHER, "str r6, [r5, r7, lsl #2]", DEVICE, "r7")
+    source = SOURCE % (OFTEN, OTHER, "str r6, [r5, r7, lsl #2]", DEVICE, "r7")
     assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: index}))
 
 
 @pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
 def test_an_instruction_that_was_seen_nowhere_else_may_hit_anything(target: int) -> None:
-    source = SOURCE % (ONCE, OTHER, "ldr r4, =0x%x\n ldr r5, [r4]\n str r6, [r5]" % DEVICE, DEVICE, "r5")
+    source = SOURCE % (OFTEN, OTHER, "ldr r4, =0x%x\n ldr r5, [r4]\n str r6, [r5]" % DEVICE, DEVICE, "r5")
     assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: target}))

@@ -55,6 +55,12 @@ def test_of_two_that_are_alike_nothing_is_said() -> None:
     assert not match_turns(turns, True, 8, RAM, words.get).resumed
 
 
+def test_one_of_which_no_call_is_known_may_wait_anywhere() -> None:
+    turns = [turn(None, 10, [], []), turn(10, None, [CALLER], [ONE, CALLER])]
+    words = memory({0x20000008: 0x20000020, 0x20000028: CALLER | 1})
+    assert not match_turns(turns, True, 8, RAM, words.get).resumed
+
+
 def test_the_calls_above_tell_stacks_apart() -> None:
     # The word of a call that a handler has made has no T bit.
     words = memory({0x20000008: 0x20000020, 0x20000028: ONE | 1, 0x20000040: CALLER, 0x20000080: 0x20000060})

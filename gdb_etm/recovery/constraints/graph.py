@@ -51,6 +51,7 @@ class Premise:
     SUPPOSED_STORED: Final = 21
     SUPPOSED_LOADED: Final = 22
     PLACE: Final = 23
+    LOCATED: Final = 24
     TEXTS: Final = (
         "read at the halt",
         "read when the run began",
@@ -76,6 +77,7 @@ class Premise:
         "still in RAM at the halt, which no store turns out to hit if all are taken to miss",
         "still in RAM at the halt, which no store turns out to hit if all are taken to miss",
         "the only place in the program's constants, and none is in RAM, with what was loaded there",
+        "no other address fits what ran and RAM at the halt, if all stores are taken to miss that turn out to",
     )
 
 

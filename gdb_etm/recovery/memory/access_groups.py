@@ -8,10 +8,13 @@ all that it has copied; and a variable is of one group, as it may be an array.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, List, Set, Tuple
+from collections import Counter
+from typing import Callable
+from typing import Counter as Counts
+from typing import Dict, Final, List, Set, Tuple
 
 from gdb_etm.program.objects import NO_OBJECT
-from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # An instruction with its address; a variable of the program with its number; or a word: with its address, or what its
@@ -22,6 +25,8 @@ _KNOWN: Final = -2
 _OBJECT: Final = -3
 # A larger variable is memory that a program divides.
 _LARGEST: Final = 4096
+# Accesses to known addresses that a word's group must have: of fewer, not all instructions are seen that access it.
+_SEEN: Final = 32
 
 
 class AccessGroups:
@@ -40,6 +45,10 @@ class AccessGroups:
         # By number, another one of the same group, or itself; and whether a word of its group is known.
         self._others: List[int] = []
         self._has_known: List[bool] = []
+        # Words that were accessed through SP: what is there changes its type.
+        self._on_stack: Set[int] = set()
+        # How many accesses to known addresses a group has, at the last look.
+        self._seen: Counts[int] = Counter()
 
     def look(self) -> None:
         """Join what belongs together by the addresses that are known now.
@@ -50,15 +59,22 @@ class AccessGroups:
         self._sites = self._sites or [self._where(access.number) for access in accesses]
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         pairs: Set[Tuple[int, _Member]] = set()
-        for access, site in zip(accesses, self._sites):
+        bases = {self._ssa.base(variable) for variable in self._ssa.held[SP]}
+        for number, (access, site) in enumerate(zip(accesses, self._sites)):
             address = access.address
             if mask[address] != MASK:
                 pairs.add((site, (root[address], offset[address] & ~3)))
             else:
                 words = range(bits[address] & ~3, bits[address] + access.size, 4)
                 pairs.update([(site, (_KNOWN, word)) for word in words])
+                if number in self._ssa.stacked or self._ssa.base(address) in bases:
+                    self._on_stack.update(words)
         for site, word in pairs:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
+        known = [site for access, site in zip(accesses, self._sites) if mask[access.address] == MASK]
+        self._seen = Counter()
+        for site, count in Counter(known).items():
+            self._seen[self._group((_INSTRUCTION, site))] += count
 
     def _variable(self, address: int) -> int:
         # The number of a variable that is not too large, or NO_OBJECT.
@@ -101,8 +117,10 @@ class AccessGroups:
         word = (_KNOWN, byte & ~3)
         if not access.size or word not in self._numbers or self._has_index(access.address):
             return False
-        own = self._group((_INSTRUCTION, self._sites[number]))
-        return self._has_known[own] and own != self._group(word)
+        if byte & ~3 in self._on_stack:
+            return False
+        own, other = self._group((_INSTRUCTION, self._sites[number])), self._group(word)
+        return self._has_known[own] and own != other and self._seen[other] >= _SEEN
 
     def _has_index(self, address: int) -> bool:
         # Whether it is computed, and not a pointer that was loaded: all that an index leads to is of one type.

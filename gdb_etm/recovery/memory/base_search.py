@@ -30,7 +30,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 # Classes of stacks that are tried.
 _NEWEST: Final = 6
 # Values that another class may have to be tried, and accesses that it must have.
-_FEW: Final = 8
+_FEW: Final = 16
 _LARGE: Final = 8
 # Words of a stack that are looked at.
 _WORDS: Final = 4096
@@ -56,7 +56,9 @@ _EFFORT: Final = 150000
 class Options(NamedTuple):
     """Where a class of addresses may be."""
 
-    # The address of its newest access.
+    # Its newest access.
+    access: int
+    # The address of that.
     variable: int
     # The instruction of that.
     number: int
@@ -127,7 +129,7 @@ class BaseSearch:
                 access = self._ssa.accesses[numbers[-1]]
                 offset = self._ssa.domain.offset[access.address]
                 moved = tuple([(value + offset) & MASK for value in values])
-                return Options(access.address, access.number, moved)
+                return Options(numbers[-1], access.address, access.number, moved)
         return None
 
     def left_behind(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
@@ -152,7 +154,7 @@ class BaseSearch:
             if base is not None:
                 access = self._ssa.accesses[numbers[-1]]
                 value = (base + self._ssa.domain.offset[access.address]) & MASK
-                return Options(access.address, access.number, (value,))
+                return Options(numbers[-1], access.address, access.number, (value,))
         return None
 
     def _set_back(self, root: int) -> Optional[int]:
@@ -183,18 +185,33 @@ class BaseSearch:
         return of_stacks[:_NEWEST] + [one for one in others if _values(domain, accesses[one[1][-1]].address)]
 
 
+def _step(domain: Domain, root: int) -> Tuple[int, int]:
+    # By how much bases of a class differ, and what they leave when divided by that: by the best known low bits of any
+    # member.
+    step, rest = 1, 0
+    for member in domain.members.get(root, (root,)):
+        free = ~domain.mask[member] & MASK
+        if (free & -free) > step:
+            step, rest = free & -free, domain.bits[member] - domain.offset[member]
+    return step, rest % step
+
+
 def _values(domain: Domain, variable: int) -> List[int]:
     # The values of a variable that its known bits and its interval allow, if these are few.
     free = MASK & ~domain.mask[variable]
     low, span = domain.interval(variable)
-    values = [domain.bits[variable]]
+    bits, root = domain.bits[variable], domain.root[variable]
+    step, rest = _step(domain, root)
+    first = (rest + domain.offset[variable] - low) % step
+    if (span - first) // step <= _FEW:
+        values = [(low + distance) & MASK for distance in range(first, span + 1, step)]
+        return [value for value in values if not (value ^ bits) & ~free]
+    values = [bits]
     while free and len(values) <= _FEW:
         bit = free & -free
         values += [value | bit for value in values]
         free ^= bit
-    if free or len(values) > _FEW:
-        values = [(low + distance) & MASK for distance in range(span + 1)] if span < _FEW else []
-    return [value for value in values if (value - low) & MASK <= span]
+    return [value for value in values if (value - low) & MASK <= span] if len(values) <= _FEW else []
 
 
 class _Search:
@@ -226,7 +243,7 @@ class _Search:
     def below(self, pointer: int, search: BaseSearch) -> Optional[int]:
         """Give the base of a stack that is below a pointer."""
         most, _ = self._own.all()
-        step, rest = self._step()
+        step, rest = _step(self._domain, self._own.root)
         start, readable = pointer & ~3, self._memory.is_readable
         while start > pointer - _DEPTH and readable(start - 4):
             start -= 4
@@ -276,19 +293,9 @@ class _Search:
         if span == MASK or not ram:
             return range(0)
         end = self._readable(first, first + span + size, ram[0])
-        step, rest = self._step()
+        step, rest = _step(self._domain, self._own.root)
         start = first - own.lowest
         return range(start + (rest - start) % step, end - own.highest, step)
-
-    def _step(self) -> Tuple[int, int]:
-        # By how much bases differ, and what they leave when divided by that: the best known low bits of any member.
-        domain, root = self._domain, self._own.root
-        step, rest = 1, 0
-        for member in domain.members.get(root, (root,)):
-            free = ~domain.mask[member] & MASK
-            if (free & -free) > step:
-                step, rest = free & -free, domain.bits[member] - domain.offset[member]
-        return step, rest % step
 
     def _readable(self, first: int, end: int, top: int) -> int:
         # The end of the words from an address on that can be read, and are where RAM may be; the address if too little

@@ -238,9 +238,8 @@ def _closed(doubts: Dict[Pair, _Doubts], rests: Dict[int, Set[Pair]]) -> Set[Fro
     while len(left) != before:
         before = len(left)
         for link in list(left):
-            alone = [rests[store] for store in doubts[link].stores if store in rests and rests[store] <= left]
-            on[link] = set().union(*alone)
-            if not alone:
+            on[link] = set().union(*[rests[store] & left for store in doubts[link].stores if store in rests])
+            if not on[link]:
                 left.discard(link)
     reached = {link: _reached(link, on) for link in left}
     found = {frozenset([other for other in reached[link] if link in reached[other]]) for link in left}

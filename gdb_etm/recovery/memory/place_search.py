@@ -30,6 +30,7 @@ _READERS: Final = 3
 _MOST: Final = 1 << 20
 # Bytes that one store writes at most.
 _WIDTH: Final = 4
+_BYTE: Final = 0xFF
 # Of each byte that was loaded: its distance, the load, and the byte.
 Evidence = Sequence[Tuple[int, int, int]]
 
@@ -66,11 +67,11 @@ class _Had:
         :param last: What it is at the end.
         """
         if byte & ~3 not in self.words:
-            return None if wanted == last else self._hitting(number, len(self._ssa.accesses), byte)
+            return None if wanted == last else self._leaving(number, len(self._ssa.accesses), byte, (_BYTE, last))
         source, index = self._cells.source(number, byte)
         known, bits = self._loaded(source, index) if source >= 0 else (0, 0)
         if (bits ^ wanted) & known:
-            return self._hitting(source, number, byte)
+            return self._leaving(source, number, byte, (_BYTE, wanted))
         target, index = self._cells.target(number, byte)
         later = target if target >= 0 else len(self._ssa.accesses)
         if source >= FIRST and ground_of(number, byte, self._may_alias.grounds_between(source, later)):
@@ -79,21 +80,28 @@ class _Had:
         if target >= 0:
             known, bits = (0, 0) if self._ssa.accesses[target].store else self._loaded(target, index)
         elif byte & ~3 not in self._unknown:
-            target, known, bits = len(self._ssa.accesses), 0xFF, last
+            target, known, bits = len(self._ssa.accesses), _BYTE, last
         if not (bits ^ wanted) & known:
             return None
-        return self._hitting(number, target, byte)
+        return self._leaving(number, target, byte, (known, bits))
 
-    def _hitting(self, older: int, later: int, byte: int) -> List[int]:
-        # The stores of unknown address between two accesses that may reach a byte.
+    def _leaving(self, older: int, later: int, byte: int, found: Tuple[int, int]) -> List[int]:
+        # The stores of unknown address between two accesses that may have left in a byte what was found there.
         unresolved = self._may_alias.unresolved
         between = unresolved[bisect_left(unresolved, older + 1) : bisect_left(unresolved, later)]
-        hitting = (other for other in between if self._may_alias.may_hit(other, byte, 1))
-        return list(islice(hitting, 1)) if self.one_will_do else list(hitting)
+        leaving = (one for one in between if self._may_alias.may_hit(one, byte, 1) and self._may_leave(one, found))
+        return list(islice(leaving, 1)) if self.one_will_do else list(leaving)
+
+    def _may_leave(self, number: int, found: Tuple[int, int]) -> bool:
+        # Whether any byte of a store's data is what was found.
+        access, domain = self._ssa.accesses[number], self._ssa.domain
+        known, bits = domain.mask[access.data], domain.bits[access.data]
+        shifts = range(0, 8 * access.size, 8)
+        return not shifts or any([not (bits >> far ^ found[1]) & known >> far & found[0] for far in shifts])
 
     def _loaded(self, number: int, index: int) -> Tuple[int, int]:
         domain, data = self._ssa.domain, self._ssa.accesses[number].data
-        known = domain.mask[data] >> 8 * index & 0xFF
+        known = domain.mask[data] >> 8 * index & _BYTE
         return known, domain.bits[data] >> 8 * index & known
 
 
@@ -189,7 +197,7 @@ class PlaceSearch:
             distance = domain.offset[access.address] - origin & MASK
             distance -= distance >> 31 << 32
             for index in range(access.size):
-                if known >> 8 * index & 0xFF == 0xFF:
+                if known >> 8 * index & _BYTE == _BYTE:
                     found[distance + index] = number, bits >> 8 * index & 0xFF
         often = Counter(byte for _, byte in found.values())
         listed = [(distance, number, byte) for distance, (number, byte) in found.items()]

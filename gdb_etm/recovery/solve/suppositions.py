@@ -11,7 +11,10 @@ some links fall, and it goes on from what was kept before the first of these was
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Container, Final, FrozenSet, List, NamedTuple, Sequence, Set
+from collections import Counter
+from typing import Callable, Container
+from typing import Counter as Counts
+from typing import Final, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import LINKS as OF_ACCESSES
 from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
@@ -22,10 +25,10 @@ from gdb_etm.recovery.memory.access_groups import AccessGroups
 from gdb_etm.recovery.memory.cells import FIRST
 from gdb_etm.recovery.memory.circles import LINKS, Circle, Circles, Hit
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
-from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.memory.supposed_links import SupposedLinks
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation, Saved
+from gdb_etm.recovery.solve.supposed_places import SupposedPlaces
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Instructions, from the end back, between whose accesses links are supposed first; then as many more.
@@ -47,13 +50,12 @@ _MANY: Final = 650
 _FEW: Final = 350
 # Contradictions that are looked at after one of them.
 _FURTHER: Final = 40
-# Times that another course is tried.
+# Times that another course is tried; and how many that contradict something are enough, if others are alike.
 _TRIES: Final = 24
-# Times that places are looked for in one of them.
-_PLACES: Final = 4
+_ALIKE: Final = 3
 # Parts of a fact that is of no accesses.
 _FACT: Final = 3
-_PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE)
+_PREMISES: Final = (Premise.SUPPOSED, Premise.SUPPOSED_STORED, Premise.SUPPOSED_LOADED, Premise.PLACE, Premise.LOCATED)
 
 
 class _Point(NamedTuple):
@@ -142,8 +144,9 @@ class _Course:
         self._proofs = proofs
         self._groups = AccessGroups(ssa, where)
         self._circles = Circles(ssa, propagation.memory, self._rests)
-        self._search = PlaceSearch(ssa, where)
+        self._places = SupposedPlaces(ssa, where)
         self._since = since
+        self._where = where
         # The stores of unknown address.
         self._stores = list(propagation.memory.may_alias.unresolved)
         self._unresolved = self._count_unresolved()
@@ -154,12 +157,13 @@ class _Course:
         # Links that are supposed, and others that are not.
         self._pairs: Container[Pair] = _Since(since)
         self._forbidden: Set[Pair] = set()
-        self._placed: List[Placed] = []
         # Those that came true when the stages came to their end: what is left after another contradiction.
         self._confirmed: Set[Pair] = set()
         self._contradictions = 0
         # Links that speak for each other alone, and still hold.
         self._closed: Set[FrozenSet[Pair]] = set()
+        # How many of them have stores of the same instructions, which may have gone to the same addresses.
+        self._alike: Counts[FrozenSet[Tuple[int, int]]] = Counter()
         self.goes_on = True
 
     def _count_unresolved(self) -> int:
@@ -184,7 +188,7 @@ class _Course:
                 propagation.run(self._remember)
                 _look_for_impossible(self._ssa, self._stores)
                 if stage + 1 == len(self._stages):
-                    self._placed = _place(self._ssa, propagation, self._search, self._forbidden)
+                    self._places.look(propagation, self._forbidden)
                     return True
                 self._before.append(_Point(stage + 1, propagation.save()))
             except Contradiction as contradiction:
@@ -237,7 +241,7 @@ class _Course:
         self._groups.look()
         links = SupposedLinks(may_alias)
         confirmed, overwritten = links.confirmed(self._groups), links.overwritten()
-        refused = {(one.number, one.number) for one in self._search.hidden(self._placed, memory)}
+        refused = self._places.hidden(self._propagation)
         if supposed == confirmed and not refused:
             if self._is_sound(supposed):
                 # The links stay; other stores may hit again.
@@ -251,7 +255,7 @@ class _Course:
             return False
         self._forbidden = self._forbidden | refused
         is_little = _WORTH * len(confirmed) < len(supposed) and len(supposed) > _MANY
-        self.goes_on = not is_little or bool(self._placed)
+        self.goes_on = not is_little or bool(self._places)
         if not self._in_stages and overwritten:
             self._begin_in_stages()
         else:
@@ -274,11 +278,14 @@ class _Course:
         found = [one for one in circles if one.links not in self._closed]
         tries = _TRIES
         for circle in found:
-            tries -= len(circle.hits)
-            if tries < 0 or any([self._is_possible(circle, hit, supposed) for hit in circle.hits]):
+            kind = frozenset([(self._where(self._ssa.accesses[hit.store].number), hit.address) for hit in circle.hits])
+            is_known = self._alike[kind] >= _ALIKE
+            tries -= 0 if is_known else len(circle.hits)
+            if tries < 0 or not is_known and any([self._is_possible(circle, hit, supposed) for hit in circle.hits]):
                 self._forbidden = self._forbidden | circle.links
             else:
                 self._closed.add(circle.links)
+                self._alike[kind] += 1
         if found:
             self.undo()
         return not found
@@ -297,7 +304,7 @@ class _Course:
             ssa.learn(access.address, MASK, hit.address, Premise.SUPPOSED)
             ssa.learn(access.data, hit.mask, hit.bits, Premise.SUPPOSED)
             propagation.run()
-            _learn(ssa, self._placed)
+            self._places.repeat()
             propagation.run()
         except Contradiction:
             return False
@@ -331,23 +338,3 @@ def _refuted(propagation: Propagation, proofs: Justifications, first: Contradict
 def _blamed(ssa: TraceSsa, proofs: Justifications, contradiction: Contradiction) -> Set[Pair]:
     constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
     return {(one[-2], one[-1]) for one in constraints}
-
-
-def _place(ssa: TraceSsa, propagation: Propagation, search: PlaceSearch, refused: Set[Pair]) -> List[Placed]:
-    # Finds out where pointers lead, with what follows from that.
-    found: List[Placed] = []
-    for _ in range(_PLACES):
-        fresh = search.look(propagation.symbolic.stacks(), refused)
-        _learn(ssa, fresh)
-        if not fresh:
-            break
-        found += fresh
-        propagation.run()
-    return found
-
-
-def _learn(ssa: TraceSsa, placed: Sequence[Placed]) -> None:
-    # Takes it that pointers lead to places.
-    for one in placed:
-        ssa.number = ssa.accesses[one.number].number
-        ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))

@@ -56,11 +56,13 @@ def match_turns(
     of = [frames.of(one.calls) if frames is not None else [] for one in residences]
     if not any(of):
         frames = None
+    # Where one waits is not known by its stack if none of its calls is.
+    of = [found if frames is not None and one.calls else [SOMEWHERE] for one, found in zip(residences, of)]
 
     def followers(number: int, later: Sequence[int]) -> Sequence[Successor]:
         left_at = residences[number].left_at
         found = [Successor(one, SOMEWHERE) for one in later if residences[one].address == left_at is not None]
-        return found + [Successor(None, at) for at in (of[number] if frames is not None else (SOMEWHERE,))]
+        return found + [Successor(None, at) for at in of[number]]
 
     last = len(residences) - 1 if goes_on else None
     joined = JoinedResidences(residences, ChainSearch(residences, followers, frames, last).successors())
