@@ -104,7 +104,7 @@ def history_of(
         if isinstance(following, int):
             to_next = insn.kind is InstructionKind.DIRECT and insn.target == after
             # A switch of threads may pop where the next function begins.
-            to_next = to_next or insn.kind is InstructionKind.INDIRECT and not _is_conditional(program, items, at)
+            to_next = to_next or insn.kind is InstructionKind.INDIRECT and not _is_conditional(program, items, at, isa)
             taken = to_next or insn.kind is not InstructionKind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
@@ -123,8 +123,11 @@ def history_of(
     return ExecutionHistory(recorder, source, blocks, BufferEnd.STARTED)
 
 
-def _is_conditional(program: Program, items: Sequence[Item], at: int) -> bool:
-    """Check whether IT makes a T32 instruction conditional."""
+def _is_conditional(program: Program, items: Sequence[Item], at: int, isa: Isa) -> bool:
+    """Check whether an instruction is conditional: by IT in T32."""
+    own = items[at]
+    if isa is not Isa.T32 and isinstance(own, int):
+        return int.from_bytes(program.read(own, 4), "little") >> 28 < 14
     for before in range(1, 5):
         item = items[at - before] if at >= before else None
         code = int.from_bytes(program.read(item, 2), "little") if isinstance(item, int) else 0
