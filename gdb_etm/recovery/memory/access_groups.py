@@ -23,6 +23,7 @@ _Member = Tuple[int, int]
 _INSTRUCTION: Final = -1
 _KNOWN: Final = -2
 _OBJECT: Final = -3
+_NONE: Final = -1
 # A larger variable is memory that a program divides.
 _LARGEST: Final = 4096
 # Accesses to known addresses that a word's group must have: of fewer, not all instructions are seen that access it.
@@ -49,6 +50,9 @@ class AccessGroups:
         self._on_stack: Set[int] = set()
         # How many accesses to known addresses a group has, at the last look.
         self._seen: Counts[int] = Counter()
+        # The groups of accesses and words that were asked for since then.
+        self._of_access: Dict[int, int] = {}
+        self._of_word: Dict[int, int] = {}
 
     def look(self) -> None:
         """Join what belongs together by the addresses that are known now.
@@ -73,6 +77,7 @@ class AccessGroups:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
         known = [site for access, site in zip(accesses, self._sites) if mask[access.address] == MASK]
         self._seen = Counter()
+        self._of_access, self._of_word = {}, {}
         for site, count in Counter(known).items():
             self._seen[self._group((_INSTRUCTION, site))] += count
 
@@ -113,14 +118,25 @@ class AccessGroups:
 
         :param number: Of the access.
         """
+        own, other = self._of_access.get(number), self._of_word.get(byte & ~3)
+        if own is None:
+            own = self._of_access[number] = self._group_of_access(number)
+        if other is None:
+            other = self._of_word[byte & ~3] = self._group_of_word(byte & ~3)
+        return own >= 0 and other >= 0 and own != other
+
+    def _group_of_access(self, number: int) -> int:
+        # _NONE if it may hit anything.
         access = self._ssa.accesses[number]
-        word = (_KNOWN, byte & ~3)
-        if not access.size or word not in self._numbers or self._has_index(access.address):
-            return False
-        if byte & ~3 in self._on_stack:
-            return False
-        own, other = self._group((_INSTRUCTION, self._sites[number])), self._group(word)
-        return self._has_known[own] and own != other and self._seen[other] >= _SEEN
+        own = self._group((_INSTRUCTION, self._sites[number]))
+        return own if access.size and self._has_known[own] and not self._has_index(access.address) else _NONE
+
+    def _group_of_word(self, word: int) -> int:
+        # _NONE if anything may hit it.
+        if (_KNOWN, word) not in self._numbers or word in self._on_stack:
+            return _NONE
+        found = self._group((_KNOWN, word))
+        return found if self._seen[found] >= _SEEN else _NONE
 
     def _has_index(self, address: int) -> bool:
         # Whether it is computed, and not a pointer that was loaded: all that an index leads to is of one type.
