@@ -85,6 +85,19 @@ def test_a_later_store_may_have_overwritten_one_byte_of_it() -> None:
     assert _recovery(done).register(3, "r5").value is None
 
 
+@pytest.mark.parametrize("left, is_told", [(0x5A, False), (0x1234, True)])
+def test_a_later_store_has_not_overwritten_it_with_something_else(left: int, is_told: bool) -> None:
+    # RAM has the first half of what was read, and then what a store may have left there, or not.
+    word, halves = WORD + b"as", (*range(4), *range(8, 12))
+    source = "    ldr r0, =0x%x\n    ldr r5, [r0]\n    movs r6, #0x5a\n" % DEVICE
+    source += "".join("    ldrb r1, [r5, #%d]\n    cmp r1, #%d\n    bne wrong\n" % (at, word[at]) for at in halves)
+    source += HIDE.replace("str r1", "str r6") + FORGET + LITERAL.replace("\"\n", 'as"\n', 1)
+    ram = {OBJECT: int.from_bytes(word[:4], "little"), OBJECT + 8: left}
+    place = _literal(source)
+    recovery = _recovery(run(source, {}, {DEVICE: place, DEVICE + 4: RAM + 0x200, **ram}))
+    assert recovery.register(4, "r5").value == (place if is_told else None)
+
+
 @pytest.mark.parametrize("again", [True, False])
 def test_what_was_read_from_there_again_was_there_before(again: bool) -> None:
     # A loop reads the word, it may have been in RAM, and what is read later was not.
