@@ -88,8 +88,8 @@ class Circles:
         doubts = self._doubts(doubtful, links)
         stores = {store for one in doubts.values() for store in one.stores}
         rests = {store: self._rests(self._ssa.accesses[store].address) for store in sorted(stores)}
-        alone = {store: pairs for store, pairs in rests.items() if 0 < len(pairs) <= LINKS}
-        circles = [Circle(links, self._hits(links, doubts, alone)) for links in _closed(doubts, alone)]
+        few = {store: pairs for store, pairs in rests.items() if 0 < len(pairs) <= LINKS}
+        circles = [Circle(links, self._hits(links, doubts, few)) for links in _grouped(doubts, few)]
         return [one for one in circles if one.hits]
 
     def _hits(
@@ -230,8 +230,8 @@ class Circles:
         return True
 
 
-def _closed(doubts: Dict[Pair, _Doubts], rests: Dict[int, Set[Pair]]) -> Set[FrozenSet[Pair]]:
-    # Groups links that rest on each other alone.
+def _grouped(doubts: Dict[Pair, _Doubts], rests: Dict[int, Set[Pair]]) -> Set[FrozenSet[Pair]]:
+    # Groups links whose doubtful stores rest on each other.
     on: Dict[Pair, Set[Pair]] = {}
     left = set(doubts)
     before = -1
