@@ -16,6 +16,8 @@ LOST = (
     "note: the trace unit lost its power while it traced (%s), and what it was programmed with: what ran after that is"
     " not in the trace; before it traces again it is programmed anew"
 )
+# Bytes of what ran: 30,000 instructions.
+_RAN = 330000
 _BREAKPOINT = re.compile(r"Temporary breakpoint \d+ at (0x[0-9a-f]+)")
 _LINE = re.compile(r"(\d+) [ !]? *0x([0-9a-f]{8}) ")
 
@@ -83,7 +85,10 @@ def without_core(loss: int, folder: Path, commands: Sequence[str]) -> List[str]:
     place = "--elf %s --truth %s --option board.hold=1" % (elf("sort-t32"), folder / "truth")
     connect = "etm connect board:a9 --dap-only --etb-size 64K --option board.faults=power-loss:%d " % loss
     start = "etm start --branch-broadcast"
-    return run_gdb([connect + place, start, "python import time; time.sleep(2)", "etm stop", *commands]).splitlines()
+    # The core has run on for long after the loss.
+    wait = "python import os, time; [time.sleep(0.1) for _ in range(200) if os.path.getsize(%r) < %d]"
+    ran = wait % (str(folder / "truth"), _RAN)
+    return run_gdb([connect + place, start, ran, "etm stop", *commands]).splitlines()
 
 
 def test_of_a_core_that_gdb_does_not_control(tmp_path: Path) -> None:
