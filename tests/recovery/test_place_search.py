@@ -91,7 +91,7 @@ def test_a_later_store_has_not_overwritten_it_with_something_else(left: int, is_
     word, halves = WORD + b"as", (*range(4), *range(8, 12))
     source = "    ldr r0, =0x%x\n    ldr r5, [r0]\n    movs r6, #0x5a\n" % DEVICE
     source += "".join("    ldrb r1, [r5, #%d]\n    cmp r1, #%d\n    bne wrong\n" % (at, word[at]) for at in halves)
-    source += HIDE.replace("str r1", "str r6") + FORGET + LITERAL.replace("\"\n", 'as"\n', 1)
+    source += HIDE.replace("str r1", "str r6") + FORGET + LITERAL.replace('"\n', 'as"\n', 1)
     ram = {OBJECT: int.from_bytes(word[:4], "little"), OBJECT + 8: left}
     place = _literal(source)
     recovery = _recovery(run(source, {}, {DEVICE: place, DEVICE + 4: RAM + 0x200, **ram}))
