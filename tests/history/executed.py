@@ -15,9 +15,10 @@ from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
-from gdb_etm.program.isa import InstructionKind, Isa
+from gdb_etm.program.isa import InstructionKind, Isa, is_unconditional
 from gdb_etm.protocols.elements import DEBUG_HALT, Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+from gdb_etm.recovery.lift.template import Templates
 from tests.board import witness
 
 
@@ -79,7 +80,7 @@ def history_of(
     """Make the history that a trace of ``items`` decodes to."""
     images = load_elf(path)
     program = Program(images)
-    blocks = Blocks(program)
+    blocks, templates = Blocks(program), Templates(program, True)
     recorder = Recorder(RunTable(), lambda position: position)
     ranges: List[Range] = []
     legs: Dict[Range, Leg] = {}
@@ -104,7 +105,9 @@ def history_of(
         if isinstance(following, int):
             to_next = insn.kind is InstructionKind.DIRECT and insn.target == after
             # A switch of threads may pop where the next function begins.
-            to_next = to_next or insn.kind is InstructionKind.INDIRECT and not _is_conditional(program, items, at, isa)
+            is_sure = is_unconditional(int.from_bytes(program.read(item, 4), "little"), isa)
+            is_sure = is_sure and not templates.it_state(item, isa)
+            to_next = to_next or insn.kind is InstructionKind.INDIRECT and is_sure
             taken = to_next or insn.kind is not InstructionKind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
@@ -121,20 +124,6 @@ def history_of(
         recorder.event(Exception_(0, 0x18, DEBUG_HALT, None, halted_at))
     source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
     return ExecutionHistory(recorder, source, blocks, BufferEnd.STARTED)
-
-
-def _is_conditional(program: Program, items: Sequence[Item], at: int, isa: Isa) -> bool:
-    """Check whether an instruction is conditional: by IT in T32."""
-    own = items[at]
-    if isa is not Isa.T32 and isinstance(own, int):
-        return int.from_bytes(program.read(own, 4), "little") >> 28 < 14
-    for before in range(1, 5):
-        item = items[at - before] if at >= before else None
-        code = int.from_bytes(program.read(item, 2), "little") if isinstance(item, int) else 0
-        if code & 0xFF00 == 0xBF00 and code & 0xF:
-            length = 4 - ((code & -code).bit_length() - 1)
-            return before <= length
-    return False
 
 
 def cursor_of(history: ExecutionHistory, places: SymbolTables) -> Cursor:

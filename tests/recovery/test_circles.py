@@ -36,8 +36,8 @@ SOURCE = """
 SECOND, LAST = 5, 9
 
 
-def ran(found: int) -> Ran:
-    memory = {DEVICE: READ - 8, READ: OBJECT, OBJECT: found, OTHER + 8: 77}
+def ran() -> Ran:
+    memory = {DEVICE: READ - 8, READ: OBJECT, OBJECT: OTHER, OTHER + 8: 77}
     return run(SOURCE, {"r6": STORED, "r9": OTHER}, memory)
 
 
@@ -46,7 +46,7 @@ def recovered(done: Ran) -> Recovery:
 
 
 def test_two_links_that_speak_for_each_other_are_not_told() -> None:
-    done = ran(OTHER)
+    done = ran()
     recovery = recovered(done)
     assert recovery.register(SECOND, "r5").value is None
     assert recovery.register(LAST, "r8").value is None
@@ -56,6 +56,6 @@ def test_two_links_that_speak_for_each_other_are_not_told() -> None:
 @pytest.mark.pure
 def test_nothing_else_speaks_against_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Circles, "find", lambda self, memory, links: [])
-    recovery = recovered(ran(OTHER))
+    recovery = recovered(ran())
     assert recovery.register(SECOND, "r5").value == OTHER
     assert recovery.register(LAST, "r8").value == OBJECT

@@ -2,19 +2,20 @@
 
 An instruction accesses one member of one type, as a rule.  So instructions that were seen to access one word form a
 group, with all that share another word with one of them.  A store whose address stays unknown is taken to miss the
-words of other groups, if any word of its own group is known.  An instruction that copies anything is in the group of
-all that it has copied; and a variable is of one group, as it may be an array.
+words of other groups, if any word of its own group is known, and if the other group has been accessed often: else
+instructions are missing in it.  An instruction that copies anything is in the group of all that it has copied; a
+variable is of one group, as it may be an array; and words on a stack are of none, as they change their type.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Callable
-from typing import Counter as Counts
+from typing import Counter as CounterOf
 from typing import Dict, Final, List, Set, Tuple
 
 from gdb_etm.program.objects import NO_OBJECT
-from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # An instruction with its address; a variable of the program with its number; or a word: with its address, or what its
@@ -40,8 +41,9 @@ class AccessGroups:
     def __init__(self, ssa: TraceSsa, where: Callable[[int], int]) -> None:
         self._ssa = ssa
         self._where = where
-        # The address of each access's instruction.
+        # The address of each access's instruction, and whether the access is through SP.
         self._sites: List[int] = []
+        self._through_stack: List[bool] = []
         self._numbers: Dict[_Member, int] = {}
         # By number, another one of the same group, or itself; and whether a word of its group is known.
         self._others: List[int] = []
@@ -49,7 +51,7 @@ class AccessGroups:
         # Words that were accessed through SP: what is there changes its type.
         self._on_stack: Set[int] = set()
         # How many accesses to known addresses a group has, at the last look.
-        self._seen: Counts[int] = Counter()
+        self._seen: CounterOf[int] = Counter()
         # The groups of accesses and words that were asked for since then.
         self._of_access: Dict[int, int] = {}
         self._of_word: Dict[int, int] = {}
@@ -61,23 +63,22 @@ class AccessGroups:
         """
         domain, accesses = self._ssa.domain, self._ssa.accesses
         self._sites = self._sites or [self._where(access.number) for access in accesses]
+        self._through_stack = self._through_stack or self._ssa.through_stack()
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         pairs: Set[Tuple[int, _Member]] = set()
-        bases = {self._ssa.base(variable) for variable in self._ssa.held[SP]}
-        for number, (access, site) in enumerate(zip(accesses, self._sites)):
+        for access, site, is_stack in zip(accesses, self._sites, self._through_stack):
             address = access.address
             if mask[address] != MASK:
                 pairs.add((site, (root[address], offset[address] & ~3)))
             else:
                 words = range(bits[address] & ~3, bits[address] + access.size, 4)
                 pairs.update([(site, (_KNOWN, word)) for word in words])
-                if number in self._ssa.stacked or self._ssa.base(address) in bases:
+                if is_stack:
                     self._on_stack.update(words)
         for site, word in pairs:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
         known = [site for access, site in zip(accesses, self._sites) if mask[access.address] == MASK]
-        self._seen = Counter()
-        self._of_access, self._of_word = {}, {}
+        self._seen, self._of_access, self._of_word = Counter(), {}, {}
         for site, count in Counter(known).items():
             self._seen[self._group((_INSTRUCTION, site))] += count
 

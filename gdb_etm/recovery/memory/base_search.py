@@ -58,11 +58,7 @@ class Options(NamedTuple):
 
     # Its newest access.
     access: int
-    # The address of that.
-    variable: int
-    # The instruction of that.
-    number: int
-    # What the variable may be.
+    # What the address of that may be.
     values: Tuple[int, ...]
 
 
@@ -126,10 +122,8 @@ class BaseSearch:
             search = _Search(self._ssa, memory, Traces(self._ssa, numbers, unresolved), root in stacks)
             values = search.candidates(self)
             if values:
-                access = self._ssa.accesses[numbers[-1]]
-                offset = self._ssa.domain.offset[access.address]
-                moved = tuple([(value + offset) & MASK for value in values])
-                return Options(numbers[-1], access.address, access.number, moved)
+                offset = self._ssa.domain.offset[self._ssa.accesses[numbers[-1]].address]
+                return Options(numbers[-1], tuple([(value + offset) & MASK for value in values]))
         return None
 
     def left_behind(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
@@ -152,9 +146,8 @@ class BaseSearch:
             unresolved = [one for one in memory.may_alias.unresolved if not dead.is_above(one)]
             base = _Search(self._ssa, memory, Traces(self._ssa, numbers, unresolved), True).below(pointer, self)
             if base is not None:
-                access = self._ssa.accesses[numbers[-1]]
-                value = (base + self._ssa.domain.offset[access.address]) & MASK
-                return Options(numbers[-1], access.address, access.number, (value,))
+                offset = self._ssa.domain.offset[self._ssa.accesses[numbers[-1]].address]
+                return Options(numbers[-1], ((base + offset) & MASK,))
         return None
 
     def _set_back(self, root: int) -> Optional[int]:

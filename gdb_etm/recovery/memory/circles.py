@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
+from gdb_etm.recovery.constraints.domain import Knowledge
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.may_alias import Pair
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
@@ -52,23 +53,25 @@ class Circle(NamedTuple):
 
 
 class Circles:
-    """Finds circles, by what was known before links were supposed.
+    """Finds circles.
 
     :param ssa: With its accesses.
-    :param memory: The links of the same segment.
+    :param before: What was known before links were supposed.
+    :param memory: The links of the same segment then.
     :param rests: Lists the links that what has become known of a variable rests on; of many, some more than
         :data:`LINKS`.
     """
 
-    def __init__(self, ssa: TraceSsa, memory: StoreForwarding, rests: Callable[[int], Set[Pair]]) -> None:
-        domain = ssa.domain
+    def __init__(
+        self, ssa: TraceSsa, before: Knowledge, memory: StoreForwarding, rests: Callable[[int], Set[Pair]]
+    ) -> None:
         self._ssa = ssa
-        self._rests = rests
-        # The stores of unknown address; of each access, what its address differs from by a constant, and its data.
-        self._stores = list(memory.may_alias.unresolved)
-        self._classes = [domain.root[access.address] for access in ssa.accesses]
-        self._data = [(domain.mask[access.data], domain.bits[access.data]) for access in ssa.accesses]
+        self._known_before = before
         self._memory = memory
+        # The stores whose address was not known.
+        self._stores = memory.may_alias.unresolved
+        self._rests = rests
+        # By what their addresses differ from by constants, the accesses whose address is known now.
         self._members: Dict[int, List[int]] = {}
         # By class and distance, whether it may be that far from where it is known to be.
         self._movable: Dict[Tuple[int, int], bool] = {}
@@ -84,7 +87,7 @@ class Circles:
         self._memory, self._movable = memory, {}
         self._members = self._list_members()
         shown = {kind for kind, numbers in self._members.items() if any([self._is_shown(one) for one in numbers])}
-        doubtful = [one for one in self._stores if self._is_located(one) and self._classes[one] not in shown]
+        doubtful = [one for one in self._stores if self._is_located(one) and self._class(one) not in shown]
         doubts = self._doubts(doubtful, links)
         stores = {store for one in doubts.values() for store in one.stores}
         rests = {store: self._rests(self._ssa.accesses[store].address) for store in sorted(stores)}
@@ -110,12 +113,21 @@ class Circles:
         return bool(access.size and ran) and domain.mask[access.address] == MASK
 
     def _list_members(self) -> Dict[int, List[int]]:
-        kinds = {self._classes[one] for one in self._stores}
+        kinds = {self._class(one) for one in self._stores}
         found: Dict[int, List[int]] = {}
-        for number, kind in enumerate(self._classes):
+        for number in range(len(self._ssa.accesses)):
+            kind = self._class(number)
             if kind in kinds and self._is_located(number):
                 found.setdefault(kind, []).append(number)
         return found
+
+    def _class(self, number: int) -> int:
+        return self._known_before.root[self._ssa.accesses[number].address]
+
+    def _used(self, number: int, index: int) -> _Bits:
+        # What was known of a byte of an access before, such as by what it was used for.
+        data, shift = self._ssa.accesses[number].data, 8 * index
+        return self._known_before.mask[data] >> shift & _BYTE, self._known_before.bits[data] >> shift & _BYTE
 
     def _address(self, number: int) -> int:
         return self._ssa.domain.bits[self._ssa.accesses[number].address]
@@ -141,8 +153,8 @@ class Circles:
         # Whether memory shows where an access was to: by what a store has changed, or what a load was known to get.
         access, start = self._ssa.accesses[number], self._address(number)
         if not access.store:
-            mask, bits = self._data[number]
-            return bool(mask & _BYTE and bits)
+            data = access.data
+            return bool(self._known_before.mask[data] & _BYTE and self._known_before.bits[data])
         for address in range(start, start + access.size):
             before, after = self._before(number, address), self._after(number, address)
             if before[0] == after[0] == _BYTE and before[1] != after[1] and self._byte(number, address) == after:
@@ -162,20 +174,17 @@ class Circles:
 
     def _bytes(self, source: int, number: int) -> Sequence[int]:
         # The bytes that two accesses share.
-        count = len(self._ssa.accesses)
-        ranges = [
-            range(self._address(one), self._address(one) + self._ssa.accesses[one].size)
-            for one in (source, number)
-            if 0 <= one < count and self._is_located(one)
-        ]
-        return range(max(one.start for one in ranges), min(one.stop for one in ranges)) if ranges else ()
+        both = [one for one in (source, number) if 0 <= one < len(self._ssa.accesses)]
+        if not both or not all([self._is_located(one) for one in both]):
+            return ()
+        last = min([self._address(one) + self._ssa.accesses[one].size for one in both])
+        return range(max([self._address(one) for one in both]), last)
 
     def _found(self, number: int, byte: int) -> _Bits:
         # What is known of a byte that is linked without any link: by what it was used for, or at the end.
         if number == len(self._ssa.accesses):
             return self._after(number, byte)
-        shift = 8 * (byte - self._address(number))
-        return self._data[number][0] >> shift & _BYTE, self._data[number][1] >> shift & _BYTE
+        return self._used(number, byte - self._address(number))
 
     def _found_without(self, links: FrozenSet[Pair], number: int, byte: int) -> _Bits:
         # The same without some links.
@@ -209,7 +218,7 @@ class Circles:
 
     def _may_move(self, store: int, distance: int) -> bool:
         # Whether all accesses through the same pointer may be so far from where they are known to be.
-        key = self._classes[store], distance
+        key = self._class(store), distance
         if key not in self._movable:
             others = [one for one in self._members[key[0]][-_MOST:] if one != store]
             self._movable[key] = all([self._fits(one, distance) for one in others])
@@ -218,12 +227,11 @@ class Circles:
     def _fits(self, number: int, distance: int) -> bool:
         access, start = self._ssa.accesses[number], self._address(number)
         for address in range(start, start + access.size):
-            shift = 8 * (address - start)
-            mask, bits = self._data[number][0] >> shift & _BYTE, self._data[number][1] >> shift & _BYTE
             there = [self._after(number, address + distance)]
             if access.store:
                 mask, bits = self._byte(number, address)
             else:
+                mask, bits = self._used(number, address - start)
                 there.append(self._before(number, address + distance))
             if any([(bits ^ other) & mask & known for known, other in there]):
                 return False

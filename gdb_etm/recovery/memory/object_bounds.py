@@ -60,18 +60,13 @@ class ObjectBounds(Ground):
 
     def _find_origins(self) -> List[int]:
         ssa, since = self._ssa, self._since
-        bases = {ssa.base(variable) for variable in ssa.held[SP]}
         return [
             (
                 _ANYWHERE
                 if access.number < since or not access.size
-                else (
-                    _FROM_SP
-                    if number in ssa.stacked or ssa.base(access.address) in bases
-                    else self._where(access.number)
-                )
+                else _FROM_SP if is_stack else self._where(access.number)
             )
-            for number, access in enumerate(ssa.accesses)
+            for access, is_stack in zip(ssa.accesses, ssa.through_stack())
         ]
 
     def look(self) -> None:

@@ -38,9 +38,8 @@ Evidence = Sequence[Tuple[int, int, int]]
 class Placed(NamedTuple):
     """A class of addresses that leads to one place alone."""
 
-    # The newest access, its address, and where that is.
+    # The newest access, and where its address is.
     number: int
-    variable: int
     value: int
     # Of each byte that was loaded: its distance from the value, the load, and the byte; the most telling first.
     evidence: Tuple[Tuple[int, int, int], ...]
@@ -138,7 +137,7 @@ class PlaceSearch:
                 continue
             values = [value for piece in self._constants for value in _fitting(piece, evidence)]
             if len(values) == 1:
-                found.append(Placed(newest, address, values[0], evidence))
+                found.append(Placed(newest, values[0], evidence))
         return found
 
     def hidden(self, placed: Sequence[Placed], memory: StoreForwarding) -> List[Placed]:

@@ -167,6 +167,26 @@ class Propagation:
             self.restore(saved)
         return fits
 
+    def possible(self, values: Sequence[int], take: Callable[[int], None]) -> List[int]:
+        """List the values that contradict nothing soon; at most two of them.
+
+        :param values: Of a variable.
+        :param take: Takes it that it has one of them.
+        """
+        saved = self.save()
+        found: List[int] = []
+        for value in values:
+            try:
+                take(value)
+                self.settle()
+                found.append(value)
+            except Contradiction:
+                pass
+            self.restore(saved)
+            if len(found) > 1:
+                break
+        return found
+
     def relink(self, number: int) -> None:
         """Link a load again, whose links were taken back.
 

@@ -133,32 +133,17 @@ class Solver:
             values: Sequence[int] = options.values
             if 1 < len(values) <= tries:
                 tries -= len(values)
-                values = self._possible(options)
+                values = self.propagation.possible(values, partial(self._set_base, options))
             if len(values) == 1:
                 self._set_base(options, values[0])
                 self.propagation.run()
             # Trying has made another memory.
             options = search.options(self.memory, self.propagation.symbolic.stacks())
 
-    def _possible(self, options: Options) -> List[int]:
-        # The base addresses that lead to no contradiction soon; at most two of them.
-        saved = self.propagation.save()
-        found: List[int] = []
-        for value in options.values:
-            try:
-                self._set_base(options, value)
-                self.propagation.settle()
-                found.append(value)
-            except Contradiction:
-                pass
-            self.propagation.restore(saved)
-            if len(found) > 1:
-                break
-        return found
-
     def _set_base(self, options: Options, value: int) -> None:
-        self.ssa.number = options.number
-        self.ssa.learn(options.variable, MASK, value, Premise.BASE)
+        access = self.ssa.accesses[options.access]
+        self.ssa.number = access.number
+        self.ssa.learn(access.address, MASK, value, Premise.BASE)
 
     def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
         """Work out what follows when calls keep registers.

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Callable, Final, List, NamedTuple, Optional, Set
+from functools import partial
+from typing import Callable, Final, List, NamedTuple, Sequence, Set
 
-from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.base_search import BaseSearch, Options
+from gdb_etm.recovery.memory.base_search import BaseSearch
 from gdb_etm.recovery.memory.may_alias import Pair
 from gdb_etm.recovery.memory.place_search import Placed, PlaceSearch
 from gdb_etm.recovery.solve.propagation import Propagation
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-# Times that places are looked for in one course, and bases that are tried.
+# Times that it is looked for places in one course, and bases of a class that are tried.
 _TIMES: Final = 4
 _TRIES: Final = 24
 
 
-class _Based(NamedTuple):
-    # A class of addresses that may be at one base alone.
-    options: Options
+class _Lead(NamedTuple):
+    # A class of addresses by its newest access, and what the address of that is.
+    access: int
     value: int
+    premise: int
 
 
 class SupposedPlaces:
@@ -34,12 +35,12 @@ class SupposedPlaces:
     def __init__(self, ssa: TraceSsa, where: Callable[[int], int]) -> None:
         self._ssa = ssa
         self._search = PlaceSearch(ssa, where)
-        # In the program's constants; and in RAM.
+        self._leads: List[_Lead] = []
+        # Those to the program's constants.
         self._placed: List[Placed] = []
-        self._based: List[_Based] = []
 
     def __bool__(self) -> bool:
-        return bool(self._placed or self._based)
+        return bool(self._leads)
 
     def look(self, propagation: Propagation, refused: Set[Pair]) -> None:
         """Find all of them, with what follows from that.
@@ -47,60 +48,47 @@ class SupposedPlaces:
         :param refused: The newest accesses, twice, of classes that nothing is to be said of.
         :raises Contradiction: They contradict something.
         """
-        self._placed, self._based = [], []
-        bases, tries = BaseSearch(self._ssa), _TRIES
+        self._leads, self._placed = [], []
+        bases = BaseSearch(self._ssa)
         for _ in range(_TIMES):
-            fresh = self._search.look(propagation.symbolic.stacks(), refused)
-            based = None if fresh else self._locate(propagation, bases, tries, refused)
-            if not fresh and based is None:
+            placed = self._search.look(propagation.symbolic.stacks(), refused)
+            leads = [_Lead(one.number, one.value, Premise.PLACE) for one in placed]
+            leads = leads or self._locate(propagation, bases, refused)
+            if not leads:
                 break
-            self._placed += fresh
-            self._based += [] if based is None else [based]
-            self._learn(fresh, self._based[-1:] if based is not None else [])
+            self._placed += placed
+            self._leads += leads
+            self._learn(leads)
             propagation.run()
 
-    def _locate(self, propagation: Propagation, bases: BaseSearch, tries: int, refused: Set[Pair]) -> Optional[_Based]:
-        # The next class that may be at one base alone, as all others contradict something.
+    def _locate(self, propagation: Propagation, bases: BaseSearch, refused: Set[Pair]) -> List[_Lead]:
+        # The next class that may be at one base alone, as all others contradict something; nothing without one.
         options = bases.options(propagation.memory, propagation.symbolic.stacks())
         while options is not None:
-            if (options.access, options.access) not in refused and len(options.values) <= tries:
-                values = self._possible(propagation, options)
+            if (options.access, options.access) not in refused and len(options.values) <= _TRIES:
+                lead = _Lead(options.access, 0, Premise.LOCATED)
+                values = propagation.possible(options.values, partial(self._try, lead))
                 if len(values) == 1:
-                    return _Based(options, values[0])
+                    return [lead._replace(value=values[0])]
             options = bases.options(propagation.memory, propagation.symbolic.stacks())
-        return None
+        return []
 
-    def _possible(self, propagation: Propagation, options: Options) -> List[int]:
-        # The bases that contradict nothing soon; at most two of them.
-        saved = propagation.save()
-        found: List[int] = []
-        for value in options.values:
-            try:
-                self._learn([], [_Based(options, value)])
-                propagation.settle()
-                found.append(value)
-            except Contradiction:
-                pass
-            propagation.restore(saved)
-            if len(found) > 1:
-                break
-        return found
+    def _try(self, lead: _Lead, value: int) -> None:
+        self._learn([lead._replace(value=value)])
 
-    def _learn(self, placed: List[Placed], based: List[_Based]) -> None:
+    def _learn(self, leads: Sequence[_Lead]) -> None:
         ssa = self._ssa
-        for one in placed:
-            ssa.number = ssa.accesses[one.number].number
-            ssa.learn(one.variable, MASK, one.value, Premise.PLACE, (one.number, one.number))
-        for options, value in based:
-            ssa.number = options.number
-            ssa.learn(options.variable, MASK, value, Premise.LOCATED, (options.access, options.access))
+        for one in leads:
+            access = ssa.accesses[one.access]
+            ssa.number = access.number
+            ssa.learn(access.address, MASK, one.value, one.premise, (one.access, one.access))
 
     def repeat(self) -> None:
         """Take it once more that pointers lead there."""
-        self._learn(self._placed, self._based)
+        self._learn(self._leads)
 
     def hidden(self, propagation: Propagation) -> Set[Pair]:
-        """List those in constants that may as well be in RAM.
+        """List those to constants that may as well lead to RAM.
 
         :returns: Their newest accesses, twice.
         """

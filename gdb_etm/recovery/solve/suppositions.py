@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from typing import Callable, Container
-from typing import Counter as Counts
+from typing import Counter as CounterOf
 from typing import Final, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import LINKS as OF_ACCESSES
@@ -143,15 +143,14 @@ class _Course:
         self._propagation = propagation
         self._proofs = proofs
         self._groups = AccessGroups(ssa, where)
-        self._circles = Circles(ssa, propagation.memory, self._rests)
         self._places = SupposedPlaces(ssa, where)
         self._since = since
         self._where = where
-        # The stores of unknown address.
-        self._stores = list(propagation.memory.may_alias.unresolved)
         self._unresolved = self._count_unresolved()
         # What was known before each stage up to the present one, and meanwhile.
-        self._before: List[_Point] = [_Point(0, propagation.save())]
+        saved = propagation.save()
+        self._before: List[_Point] = [_Point(0, saved)]
+        self._circles = Circles(ssa, saved.knowledge, saved.memory, self._rests)
         self._stages: Sequence[int] = _AT_ONCE
         self._in_stages = False
         # Links that are supposed, and others that are not.
@@ -163,7 +162,7 @@ class _Course:
         # Links that speak for each other alone, and still hold.
         self._closed: Set[FrozenSet[Pair]] = set()
         # How many of them have stores of the same instructions, which may have gone to the same addresses.
-        self._alike: Counts[FrozenSet[Tuple[int, int]]] = Counter()
+        self._alike: CounterOf[FrozenSet[Tuple[int, int]]] = Counter()
         self.goes_on = True
 
     def _count_unresolved(self) -> int:
@@ -186,7 +185,7 @@ class _Course:
             memory.look_at_everything()
             try:
                 propagation.run(self._remember)
-                _look_for_impossible(self._ssa, self._stores)
+                _look_for_impossible(self._ssa, self._before[0].saved.memory.may_alias.unresolved)
                 if stage + 1 == len(self._stages):
                     self._places.look(propagation, self._forbidden)
                     return True
@@ -336,5 +335,4 @@ def _refuted(propagation: Propagation, proofs: Justifications, first: Contradict
 
 
 def _blamed(ssa: TraceSsa, proofs: Justifications, contradiction: Contradiction) -> Set[Pair]:
-    constraints = [ssa.constraints[number] for number in proofs.blamed(contradiction, _is_supposed)]
-    return {(one[-2], one[-1]) for one in constraints}
+    return {_pair(ssa.constraints[number]) for number in proofs.blamed(contradiction, _is_supposed)}

@@ -13,7 +13,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import ABOVE_BIT, DEAD, UNMODELLED, ConstraintGraph
 from gdb_etm.recovery.lift.evaluate import apply
-from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.lift.template import Step
 from gdb_etm.recovery.rules import Rules
 
@@ -176,6 +176,16 @@ class TraceSsa(ConstraintGraph):
     def store(self, address: int, data: int, size: int, condition: int) -> None:
         """Add a store of the low bytes of a variable."""
         self.access(True, address, data, size, condition)
+
+    def through_stack(self) -> List[bool]:
+        """Tell of each access whether its address is made from SP.
+
+        So is that of what an exception pushes.
+        """
+        bases = {self.base(variable) for variable in self.held[SP]}
+        return [
+            number in self.stacked or self.base(access.address) in bases for number, access in enumerate(self.accesses)
+        ]
 
     def read_constant(self, address: int, size: int) -> Optional[int]:
         """Read memory that does not change: the program's, outside of RAM."""
