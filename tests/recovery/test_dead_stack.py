@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import pytest
 
 from gdb_etm.program.image import Program
@@ -12,7 +14,8 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import Tier
-from tests.recovery.small import DEVICE, RAM, STACK, Ran, run, wrong
+from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, run, wrong
+from tests.recovery.test_entry_values import Told
 
 # What r4 was is in RAM at the halt still, below SP, if the store through r1 missed it.
 SOURCE = """
@@ -49,13 +52,14 @@ def test_not_what_the_stack_has_come_back_to() -> None:
     assert recovered(ran).register(1, "r4").value is None
 
 
-def test_somebody_writes_there_after_all() -> None:
+@pytest.mark.parametrize("frames", [None, Told([CODE, CODE + 64], {CODE: 0})], ids=["unknown", "known"])
+def test_somebody_writes_there_after_all(frames: Optional[Told]) -> None:
     # The branch says what r4 was, and the store has overwritten where it was saved.
     ran = run("cmp r4, #5\nbne 1f\nnop\n1:" + SOURCE % "nop", {**REGISTERS, "r1": STACK - 4, "r2": 9, "r4": 5})
-    recovery = recovered(ran)
+    recovery = ran.recovery(Rules(limit=Tier.ASSUMED, frames=frames))
     assert recovery.register(4, "r4")[:2] == (5, Tier.EXACT)
     assert recovery.register(4, "sp")[:2] == (STACK, Tier.EXACT)
-    assert not wrong(ran, recovery)
+    assert not wrong(ran, recovery) and not recovery.findings
 
 
 def test_what_is_left_of_a_word_that_is_overwritten_in_part() -> None:

@@ -11,6 +11,7 @@ an access through the same pointer shows it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Knowledge
@@ -73,8 +74,8 @@ class Circles:
         self._rests = rests
         # By what their addresses differ from by constants, the accesses whose address is known now.
         self._members: Dict[int, List[int]] = {}
-        # By class and distance, whether it may be that far from where it is known to be.
-        self._movable: Dict[Tuple[int, int], bool] = {}
+        # By class and distance, the accesses that were not so far from where they are known to be: at most two.
+        self._misfits: Dict[Tuple[int, int], List[int]] = {}
 
     def find(self, memory: StoreForwarding, links: Set[Pair]) -> List[Circle]:
         """List the circles among links.
@@ -84,7 +85,7 @@ class Circles:
         :param memory: With these links, and what follows from them.
         :param links: All of them.
         """
-        self._memory, self._movable = memory, {}
+        self._memory, self._misfits = memory, {}
         self._members = self._list_members()
         shown = {kind for kind, numbers in self._members.items() if any([self._is_shown(one) for one in numbers])}
         doubtful = [one for one in self._stores if self._is_located(one) and self._class(one) not in shown]
@@ -217,12 +218,12 @@ class Circles:
         return self._may_move(hit.store, hit.address - self._address(hit.store))
 
     def _may_move(self, store: int, distance: int) -> bool:
-        # Whether all accesses through the same pointer may be so far from where they are known to be.
+        # Whether all other accesses through the same pointer may be so far from where they are known to be.
         key = self._class(store), distance
-        if key not in self._movable:
-            others = [one for one in self._members[key[0]][-_MOST:] if one != store]
-            self._movable[key] = all([self._fits(one, distance) for one in others])
-        return self._movable[key]
+        if key not in self._misfits:
+            misfits = (one for one in self._members[key[0]][-_MOST:] if not self._fits(one, distance))
+            self._misfits[key] = list(islice(misfits, 2))
+        return all([one == store for one in self._misfits[key]])
 
     def _fits(self, number: int, distance: int) -> bool:
         access, start = self._ssa.accesses[number], self._address(number)

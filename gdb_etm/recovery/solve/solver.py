@@ -92,8 +92,9 @@ class Solver:
         self.fallen: List[Fallen] = []
         # Accesses to frames that only their own functions write.
         self.owned: Optional[PrivateAccesses] = None
-        # Objects that only some code reaches.
+        # Objects that only some code reaches, and the stack below SP, which no pointer leads to.
         self.object_bounds: Optional[ObjectBounds] = None
+        self.dead_stack: Optional[DeadStack] = None
         # Adds assumptions that what is known by then allows, and knows what speaks against others.
         self.saved: Optional[SavedContexts] = None
         # Knows what speaks against the blocks in which threads are taken to be kept.
@@ -152,7 +153,7 @@ class Solver:
         """
         assumptions = self.assumptions
         dropped: Set[int] = set(doubted)
-        dead_stack = DeadStack(self.ssa)
+        self.dead_stack = dead_stack = DeadStack(self.ssa)
         self.propagation.tables.bounded = True
         saved = self.propagation.save()
         for number in range(_ROUNDS + _MORE_ROUNDS):
@@ -241,20 +242,17 @@ class Solver:
         # Frames that others have written are shared, what was written below SP is not dead, and objects that were
         # written are in reach; gives whether there are any.
         for kind, what in sorted(claims):
-            dead_stack = self.memory.may_alias.dead_stack
-            if kind == ConstraintKind.BELOW and dead_stack is not None:
-                dead_stack.holds = False
-                continue
+            if kind == ConstraintKind.BELOW and self.dead_stack is not None:
+                self.dead_stack.holds = False
             if kind == ConstraintKind.OUT_OF_REACH:
                 self._reached(what)
-                continue
-            fallen = None if self.owned is None else self.owned.disown(what)
+            fallen = self.owned.disown(what) if kind == ConstraintKind.OWNED and self.owned is not None else None
             if fallen is not None:
                 self.fallen.append(Fallen((fallen,)))
         return bool(claims)
 
     def _reached(self, number: int) -> None:
-        bounds = self.memory.may_alias.object_bounds
+        bounds = self.object_bounds
         if bounds is None or number in bounds.strange or len(bounds.strange) == _STRANGE:
             self.object_bounds = None
         else:
