@@ -63,6 +63,7 @@ MODULES = [path.stem for path in sorted((ROOT / "scripts" / "fuzzing").glob("che
 CASES = {"checks_sessions": 1, "checks_commands": 1}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "module", [pytest.param(name, marks=pytest.mark.gdb) if name in CASES else name for name in MODULES]
 )

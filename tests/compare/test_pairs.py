@@ -251,6 +251,7 @@ def function_of(line: int) -> str:
     return [head.group(1) for head in heads if head is not None][-1]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("levels", [("-O0", "-O2"), ("-Os", "-O1")], ids=lambda levels: "%s%s" % levels)
 def test_a_planted_difference_between_two_levels(levels: Tuple[str, str], recorder: Recorder) -> None:
     """What calls, arguments and results show; nothing else is accused."""

@@ -93,7 +93,7 @@ def without_core(loss: int, folder: Path, commands: Sequence[str]) -> List[str]:
 
 def test_of_a_core_that_gdb_does_not_control(tmp_path: Path) -> None:
     """The trace of a PTM, looked at when tracing is stopped."""
-    output = without_core(12000, tmp_path, ["etm history 1,1000000", "etm disconnect"])
+    output = without_core(8000, tmp_path, ["etm history 1,1000000", "etm disconnect"])
     assert LOST % "ETMPDSR.Sticky" in output
     found, real = addresses("\n".join(output)), executed(tmp_path / "truth")
     assert 1000 < len(found) < len(real) and found == real[: len(found)]

@@ -12,6 +12,7 @@ from tests.firmware.field.hosted.build import BUILDS, DEEP, PROGRAMS, elf, missi
 from tests.recovery.inputs import Inputs
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_it_ends_well_after_more_than_two_long_windows(program: str) -> None:
     reason = missing(program)
