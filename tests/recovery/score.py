@@ -118,16 +118,21 @@ class Segment(NamedTuple):
     defined: bool
 
 
+def recover(run: Run, window: int) -> Tuple[int, Recovery]:
+    """Recover a run's last instructions; give the index of the first of them, too."""
+    first = run.start(window)
+    frames, objects, stacks = load_frames([run.elf]), load_objects([run.elf]), tuple(load_writable(run.elf))
+    rules = Rules(window=window + 4, frames=frames, objects=objects, stacks=stacks)
+    return first, Recovery(run.history(first), run.end(), rules=rules)
+
+
 def in_mid_run(program: str, folder: Path) -> Score:
     """Recover a program's last 5,000 instructions, halted in mid run.
 
     :param folder: Where its run is kept.
     """
     run = Run(prepare(program, folder, 40001), program)
-    first = run.start(5000)
-    stacks = tuple(load_writable(run.elf))
-    rules = Rules(window=5004, frames=load_frames([run.elf]), objects=load_objects([run.elf]), stacks=stacks)
-    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
+    return score(run, Uses(run), *recover(run, 5000))
 
 
 def segments(run: Run, uses: Uses, first: int) -> Iterator[Tuple[str, Segment]]:

@@ -8,14 +8,9 @@ from typing import Tuple
 
 import pytest
 
-from gdb_etm.program.cfi import load_frames
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.ram import load_writable
-from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.firmware.field.build import PROGRAMS, board_of
-from tests.recovery.score import Score, Uses, mean, score
+from tests.recovery.score import Score, Uses, mean, recover, score
 from tests.recovery.truth import Run, prepare
 
 # A small choice: scripts/bench recovery --set field has longer windows at more halts.
@@ -32,10 +27,7 @@ def recovered(program: str, folder: Path) -> Tuple[Score, Tuple[str, ...]]:
     """Hold a run's recovery against the truth; list exact findings."""
     board = board_of(program)
     run = Run(prepare(program, folder, HALT, board), program, board)
-    first = run.start(WINDOW)
-    frames, objects, stacks = load_frames([run.elf]), load_objects([run.elf]), tuple(load_writable(run.elf))
-    rules = Rules(window=WINDOW + 4, frames=frames, objects=objects, stacks=stacks)
-    recovery = Recovery(run.history(first), run.end(), rules=rules)
+    first, recovery = recover(run, WINDOW)
     found = score(run, Uses(run), first, recovery)
     return found, tuple(one.text for one in recovery.findings if one.tier is Tier.EXACT)
 

@@ -48,6 +48,7 @@ def prepare(
     board: str = "m33",
     begin: Optional[int] = None,
     deep: bool = False,
+    data: bool = False,
 ) -> Files:
     """Run a program and keep its truth, unless that is current.
 
@@ -55,9 +56,10 @@ def prepare(
     :param halt: After about how many instructions it is halted; None lets it run to its end.
     :param begin: After about how many instructions its RAM is saved, too.
     :param deep: Whether it is halted only where its function by ``tests.firmware.programs.deep_of`` begins next.
+    :param data: Whether its stores are kept, too.
     """
     name = "%s-%s-%s" % (board, program.replace("/", "%"), "end" if halt is None else halt)
-    name += "-deep" if deep else ""
+    name += ("-deep" if deep else "") + ("-data" if data else "")
     if begin is not None:
         name += "-%d" % begin
     files = Files(*(folder / (name + suffix) for suffix in (".truth", ".json", ".ram")))
@@ -66,7 +68,8 @@ def prepare(
     newest = Path(elf(program)).stat().st_mtime
     if all(file is None or file.exists() and file.stat().st_mtime > newest for file in files):
         return files
-    machine = Machine(BoardOptions(board, elf(program), truth=str(files.truth), truth_registers=True))
+    options = BoardOptions(board, elf(program), truth=str(files.truth), truth_data=data, truth_registers=True)
+    machine = Machine(options)
     machine.add_device(Inputs())
     machine.core.reset()
     machine.write(witness.DHCSR, 4, witness.RUN)
@@ -134,6 +137,17 @@ def _registers(machine: Machine) -> Dict[str, int]:
     return found
 
 
+class Stored(NamedTuple):
+    """A store that took place."""
+
+    # Of the instruction, or of the one before the exception that pushed it.
+    index: int
+    address: int
+    # In bytes.
+    size: int
+    value: int
+
+
 class Run:
     """A run that was prepared.
 
@@ -153,6 +167,8 @@ class Run:
         self.places: List[int] = []
         # Of each executed instruction, whether its condition failed.
         self.failed: List[bool] = []
+        # In the order in which they took place, if they were kept.
+        self.stores: List[Stored] = []
         self._changes: Dict[str, Tuple[List[int], List[int]]] = {}
         self.halted_at = 0
         self.registers: Dict[str, int] = json.loads(files.state.read_text())
@@ -177,12 +193,19 @@ class Run:
                 at, values = self._changes.setdefault(name, ([], []))
                 at.append(len(self.places))
                 values.append(int(value, 16))
+        elif kind == "store":
+            self._store(Stored(len(self.places) - 1, int(words[0], 16), int(words[1]), int(words[2], 16)))
         elif kind == "exception" and self.places:
             self.items.append(Taken(int(words[0]), int(words[2], 16)))
         elif kind == "exception-return":
             self.items.append(Returned())
         elif kind == "halt":
             self.halted_at = int(words[0], 16)
+
+    def _store(self, stored: Stored) -> None:
+        # The success of a store-exclusive has the address of the store, and comes after it.
+        if not self.stores or self.stores[-1][:3] != stored[:3]:
+            self.stores.append(stored)
 
     def __len__(self) -> int:
         return len(self.places)
