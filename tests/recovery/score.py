@@ -119,7 +119,7 @@ class Segment(NamedTuple):
 
 
 def recover(run: Run, window: int) -> Tuple[int, Recovery]:
-    """Recover a run's last instructions; give the index of the first of them, too."""
+    """Recover a run's last instructions, from an index on."""
     first = run.start(window)
     frames, objects, stacks = load_frames([run.elf]), load_objects([run.elf]), tuple(load_writable(run.elf))
     rules = Rules(window=window + 4, frames=frames, objects=objects, stacks=stacks)

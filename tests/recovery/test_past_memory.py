@@ -58,13 +58,16 @@ class Past:
         return one.index - self.first + 1
 
     def true(self, byte: int, number: int) -> Optional[int]:
-        """Give a byte before an instruction; None if nothing that is known was stored there by then."""
+        """Give a byte before an instruction; None if that is not known."""
         indices, values = self._bytes.get(byte, ([], []))
         at = bisect_left(indices, number + self.first - 1)
         return values[at - 1] if at else None
 
     def moments(self) -> Iterator[Tuple[int, int]]:
-        """List words with the instructions at the ends of the window, at each store, and after it."""
+        """List words with the instructions to look at.
+
+        They are those at both ends of the window, each that stored, and the next one.
+        """
         for word, stores in sorted(self.stores.items()):
             numbers = [number for one in stores for number in (self.number(one), self.number(one) + 1)]
             yield from [(word, number) for number in sorted({1, self.last, *numbers}) if number <= self.last]
