@@ -167,6 +167,11 @@ class Cells:
         return LAST, 0
 
 
+def goes_on(found: Sequence[LinkedByte], index: int, source: int) -> bool:
+    """Check whether the byte before one is linked to the same access by supposition."""
+    return bool(found) and found[-1][:2] == (index - 1, source) and found[-1][3]
+
+
 def runs_of(found: List[LinkedByte]) -> List[List[LinkedByte]]:
     """Group neighbouring bytes that come from neighbouring bytes of one access."""
     runs: List[List[LinkedByte]] = []

@@ -168,13 +168,18 @@ class MayAlias:
                     return first, False
         return _NOWHERE, supposed
 
-    def first_of_link(self, older: int, later: int, byte: int, grounds: List[Ground]) -> Tuple[int, bool]:
+    def first_of_link(
+        self, older: int, later: int, byte: int, grounds: List[Ground], is_supposed: bool = False
+    ) -> Tuple[int, bool]:
         """Find the first possible alias between two accesses to be linked.
 
         Others miss what only one function writes, what is below SP, and objects to which no pointer leads.
 
         :param grounds: As :meth:`grounds_between` gives them.
+        :param is_supposed: Whether the byte before it is linked to the same by supposition: then it is, too.
         """
+        if is_supposed:
+            return _NOWHERE, True
         unresolved = self.unresolved
         newest = self._newest
         if 0 <= newest < later and older < newest and self._is_unresolved[newest] and self.wanted is None:

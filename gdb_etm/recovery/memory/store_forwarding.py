@@ -12,7 +12,7 @@ from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedByte, aliased, runs_of, within
+from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, LinkedByte, aliased, goes_on, runs_of, within
 from gdb_etm.recovery.memory.changes import AccessNews
 from gdb_etm.recovery.memory.grounds import STILL_THERE
 from gdb_etm.recovery.memory.may_alias import MayAlias
@@ -262,7 +262,8 @@ class StoreForwarding:
                 continue
             if source != of_grounds:
                 grounds, of_grounds = self.may_alias.grounds_between(source, number), source
-            barrier, supposed = self.may_alias.first_of_link(source, number, byte, grounds)
+            is_supposed = goes_on(found, index, source)
+            barrier, supposed = self.may_alias.first_of_link(source, number, byte, grounds, is_supposed)
             if barrier >= 0:
                 self._waiting.wait(barrier, number)
                 self.blocked[number] = barrier
@@ -361,7 +362,8 @@ class StoreForwarding:
                 continue
             if source != of_grounds:
                 grounds, of_grounds = self.may_alias.grounds_between(source, last), source
-            barrier, supposed = self.may_alias.first_of_link(source, last, word + index, grounds)
+            is_supposed = goes_on(found, index, source)
+            barrier, supposed = self.may_alias.first_of_link(source, last, word + index, grounds, is_supposed)
             if barrier >= 0:
                 self._waiting.wait(barrier, ~word)
                 hidden |= (16 - (1 << index) if supposes else 1 << index) & touched & ~done

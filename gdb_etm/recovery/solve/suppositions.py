@@ -182,7 +182,8 @@ class _Course:
             memory = propagation.memory
             memory.may_alias.wanted, memory.may_alias.reach = self._pairs, self._stages[stage]
             memory.forbidden = self._forbidden
-            memory.look_at_everything()
+            if not self._is_within_stage():
+                memory.look_at_everything()
             try:
                 propagation.run(self._remember)
                 _look_for_impossible(self._ssa, self._before[0].saved.memory.may_alias.unresolved)
@@ -193,6 +194,10 @@ class _Course:
             except Contradiction as contradiction:
                 self.goes_on = self._refute(contradiction)
         return False
+
+    def _is_within_stage(self) -> bool:
+        # Whether it goes on in the middle of a stage, where all that waits has been looked at.
+        return len(self._before) > 1 and self._before[-2].stage == self._before[-1].stage
 
     def _remember(self) -> None:
         # Keeps what is known in the middle of a stage, where it may be gone back to.
