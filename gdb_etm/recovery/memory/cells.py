@@ -168,7 +168,7 @@ class Cells:
 
 
 def goes_on(found: Sequence[LinkedByte], index: int, source: int) -> bool:
-    """Check whether the byte before one is linked to the same access by supposition."""
+    """Check whether supposition links the byte before to the same access."""
     return bool(found) and found[-1][:2] == (index - 1, source) and found[-1][3]
 
 
