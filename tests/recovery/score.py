@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from capstone import CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 
@@ -16,7 +16,7 @@ from gdb_etm.program.objects import load_objects
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Tier
+from gdb_etm.recovery.values import CoreState, Tier
 from tests.history.executed import Taken
 from tests.recovery.truth import Run, prepare
 
@@ -118,12 +118,15 @@ class Segment(NamedTuple):
     defined: bool
 
 
-def recover(run: Run, window: int) -> Tuple[int, Recovery]:
-    """Recover a run's last instructions, from an index on."""
+def recover(run: Run, window: int, end: Optional[CoreState] = None) -> Tuple[int, Recovery]:
+    """Recover a run's last instructions; give the first one's index, too.
+
+    :param end: The state after them, if not the true one.
+    """
     first = run.start(window)
     frames, objects, stacks = load_frames([run.elf]), load_objects([run.elf]), tuple(load_writable(run.elf))
     rules = Rules(window=window + 4, frames=frames, objects=objects, stacks=stacks)
-    return first, Recovery(run.history(first), run.end(), rules=rules)
+    return first, Recovery(run.history(first), end or run.end(), rules=rules)
 
 
 def in_mid_run(program: str, folder: Path) -> Score:

@@ -9,10 +9,7 @@ from typing import Dict, List, Optional, Union
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import INPUT
@@ -24,7 +21,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import CoreState, Fact, Tier
 from tests.firmware.recovery.build import board_of
 from tests.history.executed import history_of
-from tests.recovery.score import Score, Uses, score
+from tests.recovery.score import Score, Uses, recover, score
 from tests.recovery.small import CODE, RAM, STACK, Ran, built, run
 from tests.recovery.test_exceptions import LEAVE, REGISTERS, SOURCE, TOP
 from tests.recovery.test_exceptions import run as interrupted
@@ -160,9 +157,7 @@ def false(end: CoreState, what: Union[str, int], bit: int) -> CoreState:
 
 def solved(ran: Run, end: CoreState) -> Recovery:
     """Recover the last instructions of a run from an end."""
-    stacks = tuple(load_writable(ran.elf))
-    rules = Rules(window=WINDOW + 4, frames=load_frames([ran.elf]), objects=load_objects([ran.elf]), stacks=stacks)
-    return Recovery(ran.history(ran.start(WINDOW)), end, rules=rules)
+    return recover(ran, WINDOW, end)[1]
 
 
 def scored(ran: Run, recovery: Recovery) -> Score:

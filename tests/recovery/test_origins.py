@@ -8,15 +8,11 @@ from typing import Iterator, Tuple
 
 import pytest
 
-from gdb_etm.program.cfi import load_frames
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.makers import Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.firmware.field.build import board_of
-from tests.recovery.score import NAMES
+from tests.recovery.score import NAMES, recover
 from tests.recovery.small import DEVICE, RAM, run
 from tests.recovery.truth import Run, prepare
 
@@ -86,17 +82,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_said_to_be_the_same_is_the_same(program: str, folder: Path) -> None:
     board = board_of(program)
     truth = Run(prepare(program, folder, HALT, board), program, board)
-    first = truth.start(WINDOW)
-    frames, objects, stacks = load_frames([truth.elf]), load_objects([truth.elf]), tuple(load_writable(truth.elf))
-    rules = Rules(window=WINDOW + 4, frames=frames, objects=objects, stacks=stacks)
-    history = truth.history(first)
-    recovery = Recovery(history, truth.end(), rules=rules)
+    first, recovery = recover(truth, WINDOW)
 
     def real(place: RegisterPlace) -> int:
         return truth.value(place.name, first + place.number - 1)
 
     found: Counter[MakerKind] = Counter()
-    for place, size, above, kind, source in same(recovery, len(history)):
+    for place, size, above, kind, source in same(recovery, len(recovery.history)):
         mask = (1 << 8 * size) - 1
         assert real(place) & mask == real(source) >> 8 * above & mask, (place, kind, source)
         found[kind] += 1

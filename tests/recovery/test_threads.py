@@ -8,15 +8,12 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.frame_rows import FrameRow
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Tier
 from tests.history.executed import Item, Returned, Taken, history_of
-from tests.recovery.score import Uses, in_mid_run, score
+from tests.recovery.score import Uses, in_mid_run, recover, score
 from tests.recovery.small import CODE, RAM, built
 from tests.recovery.truth import Run, prepare
 
@@ -364,14 +361,7 @@ def test_a_kernel_that_answers_in_the_frames_of_its_threads(level: str, board: s
     # Some of these are halted in a handler that no other one of its kind came before.
     program = "requests-" + level
     run = Run(prepare(program, tmp_path, halt, board), program, board)
-    first = run.start(5000)
-    rules = Rules(
-        window=5004,
-        frames=load_frames([run.elf]),
-        objects=load_objects([run.elf]),
-        stacks=tuple(load_writable(run.elf)),
-    )
-    found = score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
+    found = score(run, Uses(run), *recover(run, 5000))
     assert not found.wrong
     assert found.live.percent(Tier.ASSUMED) > 35
     assert found.sp.percent(Tier.ASSUMED) > 70

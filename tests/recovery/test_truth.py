@@ -8,15 +8,12 @@ from typing import Dict, Iterator, List, Tuple
 
 import pytest
 
-from gdb_etm.program.cfi import load_frames
-from gdb_etm.program.objects import load_objects
-from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Fact, Tier, no_memory
 from tests.firmware.recovery.build import DEEP, KEEPING, LEVELS, PROGRAMS, SMASHING, board_of, elf
 from tests.history.executed import Taken, history_of
-from tests.recovery.score import NAMES, Score, Uses, mean, score
+from tests.recovery.score import NAMES, Score, Uses, mean, recover, score
 from tests.recovery.truth import Run, prepare, prepare_a9
 
 HALT, WINDOW, SEEDED = 20001, 4000, 2500
@@ -38,15 +35,7 @@ def run_of(program: str, folder: Path) -> Run:
 
 def recovered(run: Run, window: int) -> Tuple[Score, Recovery]:
     """Recover the last instructions of a run, at both tiers."""
-    first = run.start(window)
-    stacks = tuple(load_writable(run.elf))
-    rules = Rules(
-        window=window + 4,
-        frames=load_frames([run.elf]),
-        objects=load_objects([run.elf]),
-        stacks=stacks,
-    )
-    recovery = Recovery(run.history(first), run.end(), rules=rules)
+    first, recovery = recover(run, window)
     return score(run, Uses(run), first, recovery), recovery
 
 
