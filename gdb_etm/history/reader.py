@@ -114,7 +114,7 @@ class RangeReader:
     def _change_stack(self, executed: Range, last: int) -> None:
         # Where a plain function goes over to another thread's stack, which has been left there, too.
         frame = self._frame
-        address = None if frame.is_handling else self._switches.change_in(executed, frame.function)
+        address = self._switches.change_in(executed, frame)
         step = None if address is None else self._first_at(self._next + 1, last, address)
         if step is not None:
             chosen = self._switches.change(WaitingStack(address, frame, self._stack))

@@ -44,7 +44,10 @@ class StackSwitches:
         return self._identities.is_empty
 
     def writes_stack(self, executed: Range) -> bool:
-        """Tell whether a range sets the process stack pointer (MSR PSP)."""
+        """Tell whether a range sets the process stack pointer (MSR PSP).
+
+        Or, as was seen in a handler, the main one.
+        """
         if executed.isa is not Isa.T32:
             return False
         key = (executed.start, executed.end)
@@ -67,9 +70,17 @@ class StackSwitches:
 
     def _changes_process_stack(self, executed: Range, function: Function) -> bool:
         # Whether what it sets is another stack's, as far as the function shows.
-        changes = self._changes.of_process(function.start, function.end)
+        changes = self._changes.of_handler(function.start, function.end, True)
         is_within = function.start <= executed.start and executed.end <= function.end
         return not is_within or any(executed.start <= change.address < executed.end for change in changes)
+
+    def _handle(self, executed: Range, function: Optional[Function]) -> None:
+        # Looks at what a handler runs: it may set SP to another stack.
+        if function is None or executed.isa is not Isa.T32 or not self._m_profile:
+            return
+        for change in self._changes.of_handler(function.start, function.end, False):
+            if executed.start <= change.address < executed.end:
+                self.written = self._known[executed.start, executed.end] = True
 
     def starts(self, left: WaitingStack) -> bool:
         """Tell whether a jump out of a function starts a thread.
@@ -87,12 +98,18 @@ class StackSwitches:
         self._identities.switch(left, None, ())
         return True
 
-    def change_in(self, executed: Range, function: Optional[Function]) -> Optional[int]:
+    def change_in(self, executed: Range, frame: Frame) -> Optional[int]:
         """Give the address from which on another stack is in use.
 
-        :param executed: A range of the function.
+        A handler goes over to it when it returns.
+
+        :param executed: A range of the frame's function.
         :returns: None if the stack stays.
         """
+        function = frame.function
+        if frame.is_handling:
+            self._handle(executed, function)
+            return None
         if function is None:
             return None
         for change in self._changes.of(function.start, function.end, executed.isa):

@@ -1,14 +1,15 @@
-"""Where code goes over to another stack, without an exception.
+"""Where code goes over to another stack.
 
 Kernels (ChibiOS, Linux) and coroutines do so in a plain function: it stores SP where another thread finds it, and sets
-SP to what was loaded from where another one has stored it.  ``longjmp`` and an unwinder set SP, but store none; who
-makes room on the stack stores SP in its frame, if anywhere.
+SP to what was loaded from where another one has stored it; or it gives SP to a function, and sets it to the result.
+``longjmp`` and an unwinder set SP, but store none; who makes room on the stack stores SP in its frame, if anywhere.  A
+handler sets PSP, or SP, which is MSP there; whatever it has not made from the old one is another stack's.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Final, List, NamedTuple, Pattern, Set, Tuple
+from typing import Any, Dict, Final, FrozenSet, List, NamedTuple, Pattern, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -31,10 +32,19 @@ _SETS: Final[Dict[Isa, Pattern[bytes]]] = {
 }
 
 
+# MSR to MSP.
+_MSR_MSP: Final = re.compile(rb"[\x80-\x8f]\xf3\x08\x88")
+# The names of the stack pointer that is followed: in a plain function, and in a handler.
+_PLAIN: Final = frozenset(("sp",))
+_MAIN: Final = frozenset(("sp", "msp"))
+_PROCESS: Final = frozenset(("psp",))
+
 # Capstone's kinds of operands, CS_OP_REG and CS_OP_MEM, the latter of its version 6 as well.
 _REGISTER: Final = 1
 _MEMORY: Final = 3
-_SCRATCH: Final = frozenset(("r0", "r1", "r2", "r3", "r12", "ip", "lr"))
+_ARGUMENTS: Final = frozenset(("r0", "r1", "r2", "r3"))
+_RESULT: Final = frozenset(("r0",))
+_SCRATCH: Final = _ARGUMENTS | {"r12", "ip", "lr"}
 
 
 class StackChange(NamedTuple):
@@ -51,7 +61,7 @@ def stack_changes(code: bytes, address: int, isa: Isa) -> Tuple[StackChange, ...
     :param code: The whole function, in memory order.
     :param address: Of its first instruction.
     """
-    return _walk(code, address, isa, "sp") if _SETS[isa].search(code) else ()
+    return _walk(code, address, isa, _PLAIN) if _SETS[isa].search(code) else ()
 
 
 def process_stack_changes(code: bytes, address: int) -> Tuple[StackChange, ...]:
@@ -60,7 +70,19 @@ def process_stack_changes(code: bytes, address: int) -> Tuple[StackChange, ...]:
     :param code: The whole function, of T32, in memory order.
     :param address: Of its first instruction.
     """
-    return _walk(code, address, Isa.T32, "psp")
+    return _walk(code, address, Isa.T32, _PROCESS)
+
+
+def main_stack_changes(code: bytes, address: int) -> Tuple[StackChange, ...]:
+    """List where a handler sets MSP to another stack.
+
+    It does so by this name, or as SP.
+
+    :param code: The whole function, of T32, in memory order.
+    :param address: Of its first instruction.
+    """
+    sets = _SETS[Isa.T32].search(code) or _MSR_MSP.search(code)
+    return _walk(code, address, Isa.T32, _MAIN) if sets else ()
 
 
 class StackChanges:
@@ -74,7 +96,7 @@ class StackChanges:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._known: Dict[Tuple[int, int, Isa], Tuple[StackChange, ...]] = {}
-        self._known_of_process: Dict[Tuple[int, int], Tuple[StackChange, ...]] = {}
+        self._known_of_handlers: Dict[Tuple[int, int, bool], Tuple[StackChange, ...]] = {}
 
     def of(self, start: int, end: int, isa: Isa) -> Tuple[StackChange, ...]:
         """List where a function sets SP to another stack's."""
@@ -83,15 +105,19 @@ class StackChanges:
             self._known[key] = stack_changes(self._program.read(start, end - start), start, isa)
         return self._known[key]
 
-    def of_process(self, start: int, end: int) -> Tuple[StackChange, ...]:
-        """List where a handler sets PSP to another stack's."""
-        key = start, end
-        if key not in self._known_of_process:
-            self._known_of_process[key] = process_stack_changes(self._program.read(start, end - start), start)
-        return self._known_of_process[key]
+    def of_handler(self, start: int, end: int, is_process: bool) -> Tuple[StackChange, ...]:
+        """List where a handler sets PSP, or MSP, to another stack's.
+
+        :param is_process: Whether it is PSP.
+        """
+        key = start, end, is_process
+        if key not in self._known_of_handlers:
+            find = process_stack_changes if is_process else main_stack_changes
+            self._known_of_handlers[key] = find(self._program.read(start, end - start), start)
+        return self._known_of_handlers[key]
 
 
-def _walk(code: bytes, address: int, isa: Isa, pointer: str) -> Tuple[StackChange, ...]:
+def _walk(code: bytes, address: int, isa: Isa, names: FrozenSet[str]) -> Tuple[StackChange, ...]:
     # Needed for few functions, and it takes a while to load.
     import capstone
 
@@ -101,7 +127,7 @@ def _walk(code: bytes, address: int, isa: Isa, pointer: str) -> Tuple[StackChang
         thumb = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS if isa is Isa.T32 else capstone.CS_MODE_ARM
         engine = capstone.Cs(capstone.CS_ARCH_ARM, thumb | capstone.CS_MODE_V8)
     engine.detail = engine.skipdata = True
-    walk = _Walk(pointer)
+    walk = _Walk(names)
     for instruction in engine.disasm(code, address):
         if instruction.id:
             walk.step(instruction)
@@ -111,11 +137,11 @@ def _walk(code: bytes, address: int, isa: Isa, pointer: str) -> Tuple[StackChang
 class _Walk:
     # What registers hold, from the first instruction to the last as they stand in memory.
 
-    def __init__(self, pointer: str) -> None:
+    def __init__(self, names: FrozenSet[str]) -> None:
         self.found: List[StackChange] = []
-        self._pointer = pointer
+        self._names = names
         # Registers made from the stack pointer, and those that were loaded from elsewhere or made from that.
-        self._own: Set[str] = {pointer}
+        self._own: Set[str] = set(names)
         self._others: Set[str] = set()
         # Whether the pointer has been stored elsewhere.
         self._is_stored = False
@@ -131,17 +157,27 @@ class _Walk:
             base, writes = _operands(instruction)
             self._set(instruction, writes, False, base not in self._own)
             return
-        if name.startswith(("bl", "mrs", "msr")):
+        if name.startswith("bl"):
+            self._call(writes)
+            return
+        if name.startswith(("mrs", "msr")):
             reads, writes = _special(instruction, reads, writes)
         is_own = bool(reads & self._own)
         self._set(instruction, writes, is_own, not is_own and bool(reads & self._others))
 
+    def _call(self, writes: Set[str]) -> None:
+        # Its result is anything (AAPCS32, 6.1.1): another's pointer, if it got this one.
+        is_exchanged = not self._own.isdisjoint(_ARGUMENTS)
+        self._is_stored = self._is_stored or is_exchanged
+        self._own -= writes | _SCRATCH
+        self._others = self._others - writes - _SCRATCH | (_RESULT if is_exchanged else frozenset())
+
     def _set(self, instruction: Any, writes: Set[str], is_own: bool, is_other: bool) -> None:
-        changes = is_other and self._is_stored if self._pointer == "sp" else not is_own
-        if self._pointer in writes and changes:
+        changes = is_other and self._is_stored if self._names is _PLAIN else not is_own
+        if writes & self._names and changes:
             self.found.append(StackChange(instruction.address, instruction.address + instruction.size))
-        self._own = (self._own - writes) | (writes if is_own else set()) | {self._pointer}
-        self._others = (self._others - writes) | (writes if is_other else set()) - {self._pointer}
+        self._own = (self._own - writes) | (writes if is_own else set()) | self._names
+        self._others = (self._others - writes) | (writes if is_other else set()) - self._names
 
 
 def _operands(instruction: Any) -> Tuple[str, Set[str]]:
@@ -154,10 +190,7 @@ def _operands(instruction: Any) -> Tuple[str, Set[str]]:
 
 
 def _special(instruction: Any, reads: Set[str], writes: Set[str]) -> Tuple[Set[str], Set[str]]:
-    # A call's result is anything (AAPCS32, 6.1.1); of system registers PSP matters.
-    if instruction.mnemonic.startswith("bl"):
-        return set(), writes | _SCRATCH
-    is_process = "psp" in instruction.op_str.replace("psplim", "")
-    if instruction.mnemonic == "mrs":
-        return {"psp"} if is_process else set(), writes
-    return reads, {"psp"} if is_process else set()
+    # Of system registers the stack pointers matter.
+    text = instruction.op_str.replace("psplim", "").replace("msplim", "")
+    named = {name for name in ("psp", "msp") if name in text}
+    return (named, writes) if instruction.mnemonic.startswith("mrs") else (reads, named)

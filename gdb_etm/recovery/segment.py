@@ -33,6 +33,7 @@ from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.values import CoreState, Fact, Finding, Tier, word_reader
 
@@ -141,7 +142,8 @@ class Solution:
     def _build(self, facts_at: Dict[int, List[Fact]]) -> None:
         pc = None if self.end is None else self.end.registers.get("pc")
         self._end_fits = pc is None or self._reaches(pc)
-        self.flow.threads.pointer = None if self.end is None else self.end.registers.get("psp")
+        registers = {} if self.end is None else self.end.registers
+        self.flow.threads.pointers = {one: registers[one.value] for one in SwitchedBy if one.value in registers}
         if not self._end_fits:
             self.flow.end_elsewhere()
         try:

@@ -210,6 +210,7 @@ class StackWalk:
             self._exception(event)
         elif isinstance(event, ExceptionReturn):
             self._returning = True
+            self._note_main_stack()
         elif isinstance(event, Gap):
             self._forget()
 
@@ -243,6 +244,13 @@ class StackWalk:
         if self._learns:
             self._facts.entries.append(entry)
         registers[SP], registers[LR] = stack, link
+
+    def _note_main_stack(self) -> None:
+        # A handler that has not found back to its own stack has gone over to another thread's.
+        interrupted = self.state.interrupted
+        if interrupted and self.state.registers[SP][0] != interrupted[-1].stack[0]:
+            interrupted[-1] = interrupted[-1]._replace(switched=True)
+            self._facts.has_switched = True
 
     def _resume(self, address: int) -> None:
         interrupted = self.state.interrupted

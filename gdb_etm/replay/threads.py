@@ -17,8 +17,8 @@ _KEPT = frozenset("r%d" % number for number in range(4, 12))
 # What it pushes, in order, and where xPSR is; bit 9 of that is set if there are four bytes more to where SP was.
 _PUSHED = ("r0", "r1", "r2", "r3", "r12", "lr")
 _STATUS, _ALIGNED = 0x1C, 1 << 9
-# EXC_RETURN of a thread on PSP; the bit of a frame without floating point; sizes of frames.
-_ON_PROCESS, _IS_BASIC = 0xFFFFFF8C, 1 << 4
+# EXC_RETURN of a thread; the bits of one on PSP, and of a frame without floating point; sizes of frames.
+_OF_THREAD, _ON_PROCESS, _IS_BASIC = 0xFFFFFF88, 1 << 2, 1 << 4
 _BASIC, _EXTENDED = 0x20, 0x68
 # Of xPSR no more is known than that a core of the M profile executes T32.
 _THUMB = 1 << 24
@@ -92,8 +92,11 @@ class PastThreads:
 
     def _pushed(self, left: int, name: str) -> Optional[int]:
         # From the frame of the exception: what the handler finds where it begins.
-        frame, code = self._past.register(left, "psp"), self._past.register(left, "lr")
-        if frame is None or code is None or code & _ON_PROCESS != _ON_PROCESS:
+        code = self._past.register(left, "lr")
+        if code is None or code & _OF_THREAD != _OF_THREAD:
+            return None
+        frame = self._past.register(left, "psp" if code & _ON_PROCESS else "sp")
+        if frame is None:
             return None
         if name in _PUSHED:
             return self._word(left, frame + 4 * _PUSHED.index(name))

@@ -8,14 +8,14 @@ from typing import Dict, List, Sequence, Set, Tuple
 import pytest
 
 from gdb_etm.board.accesses import BusAccess
-from gdb_etm.board.frame import PSP, SP
+from gdb_etm.capture import Core
 from gdb_etm.history.calls import CallHistory, Segment, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.protocols.elements import ExceptionReturn
 from tests.board import witness
 from tests.firmware.programs import board_of, elf
 from tests.history.dwarf import DwarfPlaces
-from tests.history.executed import Item, Returned, StackRecorder, Taken, history_of
+from tests.history.executed import Item, Returned, Taken, history_of
 from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, SWITCH, Path
 from tests.recovery.inputs import Inputs
 
@@ -173,22 +173,25 @@ def test_where_a_thread_waits() -> None:
 
 
 # Programs with threads; of the last ones three and four run the same code.
-PROGRAMS = ("kernel-O2", "kernel-O0", "station-O2", "station-Og", "gateway-O2", "gateway-Og", "twins-O2", "requests-Os")
+PROGRAMS = (
+    *("kernel-O2", "kernel-O0", "mainstack-O2", "mainstack-O0", "station-O2", "station-Og", "gateway-O2", "gateway-Og"),
+    *("twins-O2", "requests-Os"),
+)
 
 
-class ThreadRecorder(StackRecorder):
-    """Remembers a thread's stack pointer, which it has for SP."""
+class ThreadRecorder(witness.Recorder):
+    """Remembers where frames are."""
+
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
+        self.stream.append(Taken(number, return_address, min([one.address for one in pushed], default=0)))
 
     def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
-        assert self.machine is not None
-        engine = self.machine.core.engine
-        self.stream.append(Returned(engine.read(PSP if engine.xpsr & 0x1FF else SP)))
+        self.stream.append(Returned(min([one.address for one in popped], default=0)))
 
 
 def run(program: str) -> Tuple[List[Item], CallHistory]:
     recorder = ThreadRecorder()
     machine = witness.board(elf(program), recorder, name=board_of(program) or "m33")
-    recorder.machine = machine
     machine.add_device(Inputs())
     machine.write(witness.DHCSR, 4, witness.RUN)
     while not machine.core.halted and len(recorder.addresses) < 200_000:
@@ -197,13 +200,14 @@ def run(program: str) -> Tuple[List[Item], CallHistory]:
     while not isinstance(items[0], int):
         del items[0]
     history = history_of(elf(program), items, machine.core.engine.pc)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     return items, call_history(history, DwarfPlaces(elf(program)).function_at, Exits(history.program))
 
 
 def turns(items: List[Item]) -> List[Tuple[int, int]]:
     """List the threads, each with the instruction where it goes on.
 
-    A stack is known by where PSP was when it was left.
+    A stack is known by where its frame was when it was left.
     """
     saved: Dict[int, int] = {}
     found = [(1, 0)]
@@ -218,10 +222,8 @@ def turns(items: List[Item]) -> List[Tuple[int, int]]:
         elif isinstance(item, Returned):
             depth = max(depth - 1, 0)
             if not depth:
-                # Before the frame is popped, or after: with registers for floating point or without, aligned or not.
-                at = next((item.stack - size for size in (0, 32, 36, 104, 108) if item.stack - size in saved), None)
-                threads += at is None
-                found.append((number + 1, threads if at is None else saved.pop(at)))
+                threads += item.stack not in saved
+                found.append((number + 1, saved.pop(item.stack, threads)))
     return found
 
 
@@ -280,5 +282,7 @@ def test_each_thread_has_its_outermost_function_at_level_0(program: str) -> None
             if entry.level == 0:
                 outermost.setdefault(thread, set()).add(entry.function.name)
     assert len(own) > 500 and len(levels) > 3
+    if program.startswith(("kernel", "mainstack")):
+        assert len(calls.threads.threads) == 5
     assert all(len(found) == 1 for found in outermost.values()), outermost
     assert {thread: min(found) for thread, found in levels.items()} == dict.fromkeys(levels, 0)

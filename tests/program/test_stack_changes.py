@@ -10,7 +10,7 @@ from typing import List
 import pytest
 
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.stack_changes import process_stack_changes, stack_changes
+from gdb_etm.program.stack_changes import main_stack_changes, process_stack_changes, stack_changes
 
 START = 0x1000
 
@@ -33,6 +33,8 @@ def test_sp_is_stored_elsewhere_and_loaded() -> None:
         ("10b5 6b46 0360 0a68 9546 10bd", Isa.T32, 8),
         # stmia r1!, {r4-r11, sp, lr}; ldm r0!, {r4-r11, sp, pc}
         ("f06fa1e8 f0afb0e8", Isa.A32, 4),
+        # A function is given SP, and gives another one: push {r4, lr}; mov r0, sp; bl; mov sp, r0; pop {r4, pc}
+        ("10b5 6846 fff7cfff 8546 10bd", Isa.T32, 8),
         # mov x9, sp; str x9, [x0]; ldr x9, [x1]; mov sp, x9; ret
         ("e9030091 090000f9 290040f9 3f010091 c0035fd6", Isa.A64, 12),
     ],
@@ -51,6 +53,8 @@ def test_through_other_registers_and_in_other_instruction_sets(code: str, isa: I
         ("80b4 00af 6b46 47f8043c 57f8043c 9d46 80bc 7047", Isa.T32),
         # A frame: mov ip, sp; push {fp, ip, lr, pc}; sub fp, ip, #4; ldm sp, {fp, sp, pc}
         ("0dc0a0e1 00d82de9 04b04ce2 00a89de8", Isa.A32),
+        # A function's result, which does not get SP: bl; mov sp, r0
+        ("fff7cfff 8546", Isa.T32),
         # A setjmp: mov x9, sp; str x9, [x0]; ret
         ("e9030091 090000f9 c0035fd6", Isa.A64),
     ],
@@ -72,3 +76,20 @@ def test_what_sets_sp_to_its_own_stacks_or_stores_none(code: str, isa: Isa) -> N
 )
 def test_a_handler_sets_psp_to_another_stack(code: str, at: List[int]) -> None:
     assert [one.address - START for one in process_stack_changes(bytes.fromhex(code), START)] == at
+
+
+@pytest.mark.parametrize(
+    "code, at",
+    [
+        # push {r4, lr}; str sp, [r1]; ldr sp, [r0]; pop {r4, lr}; bx lr
+        ("10b5 c1f800d0 d0f800d0 bde81040 7047", [6]),
+        # What was not made from SP is another's: ldr r0, [r1]; mov sp, r0; bx lr
+        ("0868 8546 7047", [2]),
+        # mrs r0, msp; subs r0, #32; msr msp, r0: a frame more; ldr r0, [r1]; msr msp, r0
+        ("eff30880 2038 80f30888 0868 80f30888", [12]),
+        # A frame pointer: push {r7, lr}; add r7, sp, #0; bl; mov sp, r7; pop {r7, pc}
+        ("80b5 00af fff7cfff bd46 80bd", []),
+    ],
+)
+def test_a_handler_sets_msp_to_another_stack(code: str, at: List[int]) -> None:
+    assert [one.address - START for one in main_stack_changes(bytes.fromhex(code), START)] == at

@@ -12,6 +12,7 @@ from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Tier
+from tests.firmware.recovery.build import LEVELS
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.score import Uses, in_mid_run, recover, score
 from tests.recovery.small import CODE, RAM, built
@@ -162,8 +163,10 @@ def test_a_request_ends_on_the_stack_on_which_it_began(skipped: int) -> None:
 
 
 def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
-    recovery = recovered(frame(OTHER, LEAF + 2, CODE + 7))
-    assert recovery.register(3, "r4").value is None
+    rival = frame(OTHER, LEAF + 2, CODE + 7)
+    assert recovered({**rival, OTHER - 8: 4, OTHER - 4: 3}).register(3, "r4").value is None
+    # One that has saved another r5 was not left there.
+    assert recovered({**rival, OTHER - 8: 4, OTHER - 4: 2}).register(3, "r4").value == 5
     # Another caller's frame is that of no rival.
     recovery = recovered(frame(OTHER, LEAF + 2, 0x55))
     assert recovery.register(3, "r4").value == 5
@@ -344,7 +347,8 @@ def test_a_tail_call_has_other_arguments() -> None:
     assert [recovery.register(number, "r0").value for number in (2, 3)] == [None, None]
 
 
-@pytest.mark.parametrize("program", ["kernel-O0", "kernel-Os", "kernel-O2"])
+# The same kernel, with PSP or with MSP on each task's stack.
+@pytest.mark.parametrize("program", ["%s-%s" % (name, level) for name in ("kernel", "mainstack") for level in LEVELS])
 def test_a_kernel(program: str, tmp_path: Path) -> None:
     found = in_mid_run(program, tmp_path)
     assert not found.wrong

@@ -15,6 +15,7 @@ from gdb_etm.recovery.values import CoreState
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.traceunit.options import TraceOptions
 from tests.firmware.build import elf
+from tests.recovery.truth import Run, prepare
 from tests.traceunit.live import fixture_boards
 
 __all__ = ["fixture_boards"]
@@ -68,3 +69,18 @@ def test_nothing_is_told_that_was_not_so(name: str, share: int, boards: Any, tmp
             asked += register in ("sp", "lr")
             known += register in ("sp", "lr") and value is not None
     assert 100 * known >= share * asked
+
+
+@pytest.mark.parametrize("program", ["kernel-O2", "mainstack-O0", "mainstack-O2"])
+def test_nor_of_threads(program: str, tmp_path: Path) -> None:
+    run = Run(prepare(program, tmp_path, 70001, "m33"), program, "m33")
+    first = run.start(5000)
+    history = run.history(first)
+    flow = Flow(history, CoreState({}, lambda address, size: None), run.end(), THREAD_CODE)
+    known = 0
+    for number in range(1, len(history) + 1):
+        for register, index in FOLLOWED.items():
+            value = flow.register(number, index)
+            assert value in (None, run.value(register, first + number - 1)), (number, register)
+            known += value is not None
+    assert known > 500

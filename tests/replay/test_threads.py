@@ -76,8 +76,12 @@ def test_one_that_does_not_has_those_that_the_handler_found() -> None:
     assert aligned.register(2, 13, "sp") == STACK + 0x24
     extended = threads(Values({**registers, (9, "lr"): 0xFFFFFFED}, frame))
     assert extended.register(2, 13, "sp") == STACK + 0x68
-    # Of the main stack PSP says nothing.
-    assert threads(Values({**registers, (9, "lr"): 0xFFFFFFF9}, frame)).register(2, 13, "sp") is None
+    # On the main stack the handler has SP there.
+    on_main = {**registers, (9, "lr"): 0xFFFFFFF9}
+    assert threads(Values(on_main, frame)).register(2, 13, "sp") is None
+    assert threads(Values({**on_main, (9, "sp"): STACK}, frame)).register(2, 13, "sp") == STACK + 0x20
+    # A handler that another one has interrupted is no thread.
+    assert threads(Values({**registers, (9, "lr"): 0xFFFFFFF1}, frame)).register(2, 13, "sp") is None
 
 
 def test_where_calls_would_take_long_there_is_one_thread() -> None:

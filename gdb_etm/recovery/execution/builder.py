@@ -21,7 +21,7 @@ from gdb_etm.recovery.functions.calls import CallMatcher
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
 from gdb_etm.recovery.functions.losses import NOTHING
-from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, PSP, SP
+from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, MASK, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.pointers.points_to import PointsTo
 from gdb_etm.recovery.ssa.exception_frames import Word
@@ -32,6 +32,7 @@ from gdb_etm.recovery.ssa.runs import (
     Chained,
     Handling,
     InstructionRun,
+    handlers_at_start,
     live_flags,
     parts,
     waiting_handlers,
@@ -102,6 +103,7 @@ class SsaBuilder:
         # Of each handler that runs, the branch that it came between.
         self._interrupted: List[Optional[Arrival]] = []
         self._handlers = waiting_handlers(self._runs)
+        self._exceptions.outer = handlers_at_start(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = TracedTransfers(ssa, history) if history.tells_transfers else None
         self._functions = self._make_functions(points_to)
@@ -144,7 +146,7 @@ class SsaBuilder:
         """Add all instructions; yields the number of the next one at times."""
         runs = self._runs
         needs = live_flags(runs)
-        if self._features.psp and self._m_profile:
+        if self._m_profile:
             self.threads.match()
         at = 0
         for index, item in enumerate(runs):
@@ -250,8 +252,8 @@ class SsaBuilder:
             self._functions.access(template, accesses)
         if self._traced is not None:
             self._traced.take(number, accesses)
-        if template.rounds is not None and self._switches.has(template):
-            self.threads.change(Suspended(number, self.calls.activation, self.calls.stack, pointer), current)
+        if template.moves:
+            self.threads.move(template, pointer, current)
         if template.call:
             lost = NOTHING.lost if self._functions is None else self._functions.lost(template)
             self.calls.call(number, template.address + template.size, current, lost)
@@ -281,8 +283,6 @@ class SsaBuilder:
             ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
             ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
-        if PSP in template.writes and self._switches.changes_process_stack(template):
-            self._exceptions.switch()
         if CONTROL in template.writes:
             self.calls.lose_frames()
         if template.stack is not None and self._limits is not None:
@@ -321,8 +321,6 @@ class SsaBuilder:
             ssa.put(slot, current[slot])
         if template.kills:
             self._predicate = -1
-        if PSP in template.writes and self._switches.changes_process_stack(template):
-            self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, False)
         return True

@@ -26,6 +26,7 @@ from gdb_etm.recovery.ssa.exception_frames import Waiting
 from gdb_etm.recovery.ssa.exception_frames import goes_on as after_request
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.saved_contexts import Wait
 
 # What a handler does not change that may leave results in a frame.
@@ -102,13 +103,31 @@ class TraceExceptions:
         self._is_entry = is_entry
         self._pushed = PUSHED + PUSHED_FLOATS if features.fpu else PUSHED
         self._open: List[Optional[_Entry]] = []
+        # Handlers that run since before the beginning.
+        self.outer = 0
+        # Whether threads use PSP, as what has switched between them shows last; None if nothing has.
+        self._on_process: Optional[bool] = None
+        # Instructions with which handlers have set MSP, by number.
+        self._changes: List[int] = []
         # Threads that were left, by the index of the exception.
         self._left: Dict[int, Tuple[_Entry, PushedFrame]] = {}
         # Threads that went on though nobody knew which, by the index of the exception return.
         self._resumed: Dict[int, _Resumed] = {}
 
-    def switch(self) -> None:
-        """Note that PSP was written: the handler may return to another thread."""
+    @property
+    def is_active(self) -> bool:
+        """Whether a handler of M-profile runs."""
+        return self._m_profile and (bool(self._open) or self.outer > 0)
+
+    def switch(self, by: SwitchedBy) -> None:
+        """Note that a handler returns to another thread.
+
+        :param by: What it has set.
+        """
+        if by is SwitchedBy.MAIN_STACK:
+            self._changes.append(self._ssa.number)
+        if None not in self._open or by is SwitchedBy.PROCESS_STACK:
+            self._on_process = by is SwitchedBy.PROCESS_STACK
         self._open = [None for _ in self._open]
 
     def interrupted(self) -> List[Suspended]:
@@ -183,8 +202,10 @@ class TraceExceptions:
         :returns: What it loads; None on A-profile.
         """
         ssa = self._ssa
-        # A handler that wrote PSP returns to a thread that uses it.
+        # A handler that set a stack pointer returns to a thread that uses it.
         switched = bool(self._open) and self._open[-1] is None
+        if not self._open:
+            self.outer -= 1
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         made: Optional[_Entry] = None
         if entry is None and left is not None:
@@ -196,7 +217,7 @@ class TraceExceptions:
         if self._m_profile:
             resumption = self._semantics.pop(target, current)
             if kind == THREAD or switched:
-                self._believe(resumption.process, ssa.one, ssa.number)
+                self._believe(resumption.process, self._process, ssa.number)
             if entry is None or kind == THREAD:
                 frame = resumption.frame
                 self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, ssa.number, ssa.number, 7))
@@ -269,14 +290,17 @@ class TraceExceptions:
         if left not in self._left:
             return None, []
         entry, pushed = self._left[left]
-        known = [(pushed.process, 1), (pushed.frame, frame.address)]
+        known = [(pushed.process, int(self._on_process is not False)), (pushed.frame, frame.address)]
         if entry.keeps_all:
             known += zip(pushed.words, frame.words)
         if frame.returns is not None:
             known.append((pushed.returns, frame.returns))
         pairs = [(variable, self._ssa.constant(value)) for variable, value in known]
         until = entry.number, self._ssa.number
-        return Wait(entry.number, pushed.frame, frame.address), [
+        changed: Optional[int] = None
+        if self._on_process is False:
+            changed = next((one for one in self._changes if one > entry.number), self._ssa.number)
+        return Wait(entry.number, pushed.frame, frame.address, 0, changed), [
             Assumption(WAITING, PSP, constant, variable, *until) for variable, constant in pairs if variable != constant
         ]
 
@@ -286,6 +310,11 @@ class TraceExceptions:
         :param index: Of the exception that left it.
         """
         return _suspended(self._left[index][0])
+
+    @property
+    def _process(self) -> int:
+        # The variable of whether threads use PSP.
+        return self._ssa.constant(0) if self._on_process is False else self._ssa.one
 
     def _believe(self, variable: int, constant: int, number: int) -> None:
         # Assume that a variable is a constant.

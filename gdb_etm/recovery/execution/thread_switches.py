@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Final, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
@@ -10,16 +10,20 @@ from gdb_etm.recovery.execution.exception_semantics import is_request
 from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
 from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, CallMatcher
 from gdb_etm.recovery.lift.operations import SP
-from gdb_etm.recovery.ssa.exception_frames import Waiting, Word, can_search
-from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.ssa.exception_frames import Waiting, Word, can_search, reached
+from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part, handlers_at_start
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
 from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches, SwitchedBy
 from gdb_etm.recovery.threads.plain_turns import PlainMatches, match_turns, return_word
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
+
+# Instructions before a plain function's switch in which it has saved its stack pointer.
+_BEFORE: Final = 24
 
 
 class Possible(NamedTuple):
@@ -69,8 +73,8 @@ class ThreadSwitches:
         self._address = address
         self._word = word
         self._later = later
-        # PSP at the end, if that is known.
-        self.pointer: Optional[int] = None
+        # PSP and MSP at the end, as far as they are known.
+        self.pointers: Dict[SwitchedBy, int] = {}
         self._matcher = ThreadMatcher(self._new_tracker())
         # By the index of an exception return the variable of its frame's address.
         self.popped: Dict[int, int] = {}
@@ -92,16 +96,25 @@ class ThreadSwitches:
         self._word = None
 
     def match(self) -> None:
-        """Match threads where handlers return that have set PSP."""
+        """Match threads where something has set a stack pointer."""
         tracker = self._new_tracker()
         self._track(tracker, 0)
-        if tracker.has_switched_plainly and not tracker.has_switched:
+        ways = tracker.switched_by.union(() if self._later is None else self._later.switched_by)
+        # Where there are two, nothing is said.
+        by = next(iter(tracker.switched_by), None) if len(ways) == 1 else None
+        if by is None:
+            return
+        word, pointer = self._last_word, self._last_pointers.get(by)
+        stacks = self._ssa.rules.stacks
+        if stacks and word is not None:
+            stacks = tuple(reached(stacks, word, pointer))
+        if by is SwitchedBy.FUNCTION:
             residences, goes_on = tracker.residences, tracker.last_goes_on
-            stacks = self._ssa.rules.stacks if can_search(self._ssa.rules.stacks) else ()
-            self._turns = match_turns(residences, goes_on, return_word(tracker.after_change), stacks, self._last_word)
-        elif tracker.has_switched and not tracker.has_switched_plainly:
+            searched = stacks if can_search(stacks) else ()
+            self._turns = match_turns(residences, goes_on, return_word(tracker.after_change), searched, word)
+        else:
             self._matcher = matcher = ThreadMatcher(tracker)
-            self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word, self._last_pointer)
+            self._resumed, self._waiting = matcher.match(stacks, word, pointer)
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
 
     def leave(self, index: int) -> Optional[int]:
@@ -118,14 +131,30 @@ class ThreadSwitches:
             self._calls.assumptions += self.scheduler.same(self._exceptions.left(resumed).number, self._ssa.number)
         return resumed
 
-    def change(self, at: Suspended, current: Sequence[int]) -> None:
-        """Go over to another thread in a plain function.
+    def move(self, template: Template, pointer: int, current: Sequence[int]) -> None:
+        """Take an instruction that has set SP.
 
-        :param at: What is left by the instruction that has just run.
+        It may go over to another thread.
+
+        :param template: The instruction, which has just run.
+        :param pointer: The variable of SP before it.
         :param current: The variable of each slot after it.
         """
         calls = self._calls
+        if self._exceptions.is_active:
+            by = self._switches.in_handler(template)
+            if by is not None:
+                self._exceptions.switch(by)
+            if by is SwitchedBy.MAIN_STACK:
+                calls.change_stack()
+        elif template.rounds is not None and self._switches.has(template):
+            self._change(Suspended(self._ssa.number, calls.activation, calls.stack, pointer), current)
+
+    def _change(self, at: Suspended, current: Sequence[int]) -> None:
+        # A plain function goes over to another thread.
+        calls = self._calls
         function = calls.function
+        at = at._replace(pointer=self._saved(at))
         self._changed[at.number] = at, function
         calls.change_stack()
         left = self._turns.resumed.get(at.number)
@@ -137,6 +166,15 @@ class ThreadSwitches:
         calls.tie(left, [before.activation] + [call.activation for call in before.stack])
         calls.assumptions.append(Assumption(THREAD, SP, before.pointer, current[SP], left, at.number))
 
+    def _saved(self, at: Suspended) -> int:
+        # The variable of the stack pointer that is saved; it may be a little above or below SP where that is changed.
+        ssa = self._ssa
+        base = ssa.base(at.pointer)
+        for access in reversed(ssa.accesses[ssa.first_access(at.number - _BEFORE) :]):
+            if access.store and ssa.base(access.data) == base != ssa.base(access.address):
+                return access.data
+        return at.pointer
+
     def since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[LaterThreads]:
         """List the threads that ran from an instruction to the end.
 
@@ -146,11 +184,11 @@ class ThreadSwitches:
         """
         tracker = self._new_tracker()
         self._track(tracker, number)
-        if tracker.has_switched_plainly:
+        if SwitchedBy.FUNCTION in tracker.switched_by:
             return None
         values = {index: known(variable) for index, variable in self.popped.items()}
         frames = {index: value for index, value in values.items() if value is not None}
-        return tracker.handed(self._address(number), frames, self._last_word, self._last_pointer)
+        return tracker.handed(self._address(number), frames, self._last_word, self._last_pointers)
 
     def wait(self, last: int, word: Word, finish: Callable[[Suspended], None]) -> SavedContexts:
         """Assume that threads wait at the end with their frames in memory.
@@ -245,13 +283,14 @@ class ThreadSwitches:
         return self._word if self._later is None else self._later.word
 
     @property
-    def _last_pointer(self) -> Optional[int]:
-        # PSP at the end of all.
-        return self.pointer if self._later is None else self._later.pointer
+    def _last_pointers(self) -> Mapping[SwitchedBy, int]:
+        # At the end of all.
+        return self.pointers if self._later is None else self._later.pointers
 
     def _new_tracker(self) -> ThreadTracker:
         switches = ContextSwitches(lambda address: self._ssa.read_constant(address, 4))
-        return ThreadTracker(self._program, switches, self._switches, self._later)
+        outer = handlers_at_start(self._runs)
+        return ThreadTracker(self._program, switches, self._switches, outer, self._later)
 
     def _track(self, tracker: ThreadTracker, number: int) -> None:
         # From an instruction on.

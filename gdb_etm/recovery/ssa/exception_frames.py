@@ -17,6 +17,8 @@ from typing import (
     Tuple,
 )
 
+from gdb_etm.program.ram import joined
+
 # Gives the word at an aligned address at the end, if known.
 Word = Callable[[int], Optional[int]]
 
@@ -27,11 +29,17 @@ LR_AT: Final = 20
 _SIZE: Final = 32
 # Words above one another in which return addresses are looked for.
 _ABOVE: Final = 64
+# Memory beside sections is looked at by so many bytes, no further away from them than that.
+_PAGE: Final = 1 << 10
+_NEAR: Final = 1 << 20
+# Above a saved stack pointer: the registers that a handler has pushed, and the exception's frame.
+_FAR: Final = 0x100
 # Bytes of instructions after a request that its handler may skip.
 _SKIPPED: Final = 8
-# EXC_RETURN of a thread on PSP: the bits that are the same always.
+# EXC_RETURN of a thread: the bits that are the same always; bit 2 is 1 on PSP.
 _FIXED: Final = 0xFFFFFF8E
-_EXC_RETURN: Final = 0xFFFFFF8C
+_EXC_RETURN: Final = 0xFFFFFF88
+_ON_PROCESS: Final = 4
 # T and the exception's number, which is 0 in Thread mode.
 _XPSR: Final = 0x010001FF
 
@@ -54,6 +62,34 @@ def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[T
             value = word(address)
             if value is not None:
                 yield address, value
+
+
+def reached(pieces: Sequence[Tuple[int, int]], word: Word, pointer: Optional[int]) -> List[Tuple[int, int]]:
+    """Add the memory to regions that their words lead to.
+
+    That is a heap, in which threads may have their stacks.
+
+    :param pieces: The program's sections.
+    :param pointer: A stack pointer, if known.
+    :returns: The regions, in order and apart.
+    """
+    found = joined(pieces)
+    new, seen = list(found), set([] if pointer is None else _pages(pointer))
+    near = [(low - _NEAR, high + _NEAR) for low, high in found]
+    looked: Set[int] = set()
+    while new:
+        seen.update([page for _, value in held(new, word, 4) for page in _pages(value)])
+        pages = [page for page in seen - looked if any(low <= page < high for low, high in near)]
+        looked |= seen
+        inside = [page for page in pages if any(low <= page and page + _PAGE <= high for low, high in found)]
+        new = [(page, page + _PAGE) for page in set(pages).difference(inside) if word(page) is not None]
+        found = joined(found + new)
+    return found
+
+
+def _pages(pointer: int) -> Tuple[int, int]:
+    # Where what it leads to may lie.
+    return pointer & -_PAGE, pointer + _FAR & -_PAGE
 
 
 def goes_on(address: int, asked: bool) -> Sequence[int]:
@@ -93,18 +129,42 @@ class ExceptionFrames:
     :param wanted: Return addresses of the frames.
     :param asked: Those of them at which threads have asked for an exception: its handler may let them go on a little
         later.
+    :param is_process: Whether threads use PSP.
     """
 
     def __init__(
-        self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int], asked: Collection[int] = ()
+        self,
+        pieces: Iterable[Tuple[int, int]],
+        word: Word,
+        wanted: Set[int],
+        asked: Collection[int] = (),
+        is_process: bool = True,
     ) -> None:
         self._word = word
+        self._returns = _EXC_RETURN | _ON_PROCESS * is_process
         self._asked = asked
         self._found: Dict[int, List[int]] = {}
+        # Where frames are the running thread's.
+        self._own = range(0)
         targets = {target for address in wanted for target in goes_on(address, address in asked)}
         for address, value in held(pieces, word, 8):
             if value in targets:
                 self._found.setdefault(value, []).append(address - 24)
+
+    def exclude(self, low: int, pointer: int, left_at: Optional[int]) -> None:
+        """Set where frames are the running thread's, which does not wait.
+
+        :param low: From where on.
+        :param pointer: Its stack pointer; what is below is what the thread has left.
+        :param left_at: The return address of the exception whose handler runs, perhaps on the same stack; None if none
+            does.
+        """
+        above = [] if left_at is None else [at for at in self.at(left_at) if at >= pointer]
+        self._own = range(low, min(above, default=pointer) + 1)
+
+    def own(self, addresses: Iterable[Optional[int]]) -> List[int]:
+        """List the running thread's frames, of some return addresses."""
+        return [frame for one in addresses if one is not None for frame in self.at(one) if frame in self._own]
 
     def at(self, address: int) -> List[int]:
         """List the frames of threads that were left at a return address."""
@@ -124,7 +184,7 @@ class ExceptionFrames:
         """
         found: Dict[bool, List[Waiting]] = {True: [], False: []}
         for address in self.at(left.address):
-            if self.follow(address, self.above(address), left.calls):
+            if address not in self._own and self.follow(address, self.above(address), left.calls):
                 in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
                 found[in_register].append(self.read(address))
         return found[True] or found[False]
@@ -138,7 +198,7 @@ class ExceptionFrames:
     def returns(self, address: int) -> Optional[int]:
         """Read a thread's EXC_RETURN at an address, if it is one."""
         word = self._word(address)
-        return word if word is not None and word & _FIXED == _EXC_RETURN else None
+        return word if word is not None and word & _FIXED == self._returns else None
 
     def above(self, frame: int) -> int:
         """Give where return addresses begin above a frame: with LR in it."""

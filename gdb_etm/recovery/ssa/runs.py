@@ -104,6 +104,23 @@ def waiting_handlers(ssa: Sequence[Part]) -> Dict[int, Optional[int]]:
     return dict(found)
 
 
+def handlers_at_start(ssa: Sequence[Part]) -> int:
+    """Count the handlers that run at the beginning, and return.
+
+    :param ssa: Its parts.
+    """
+    found = depth = 0
+    for item in ssa:
+        if isinstance(item, Exception_):
+            depth += 1
+        elif isinstance(item, Chained):
+            found = max(found, 1 - depth)
+        elif isinstance(item, ExceptionReturn):
+            depth -= 1
+            found = max(found, -depth)
+    return found
+
+
 def _mid(template: Template) -> Optional[bool]:
     # A direct branch was not taken if the trace goes on after it.
     if template.kind is InstructionKind.DIRECT and template.goes_to != template.address + template.size:

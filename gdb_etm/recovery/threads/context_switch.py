@@ -3,7 +3,7 @@
 A scheduler keeps a block for each thread, with PSP in one word of it while the thread waits, and a variable that points
 to the block of the one that runs.  Only the handler's accesses are looked at, none of its names and no layout: a store
 of what PSP was, a little lower, through a pointer that was loaded from a fixed address; and a load of what PSP becomes
-through a pointer that is there at the end.
+through a pointer that is there at the end.  Where threads use MSP, that is said of the handler's SP.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from gdb_etm.recovery.lift.template import FLAGS, Step, Template
 
 # A base and what is added to it, modulo 2**32.
 Term = Tuple[int, int]
-# Bases: none, so that it is a constant; PSP as the handler finds it.
+# Bases: none, so that it is a constant; the threads' stack pointer as the handler finds it.
 _FIXED: Final = 0
 _POINTER: Final = 1
 # BITS with this sets bits 1:0 to 0; a stack pointer has none there.
 _ALIGNING: Final = (2, 2, 30)
 
-# EXC_RETURN with a basic frame on PSP, and with an extended one.
+# EXC_RETURN with a basic frame on PSP, and with an extended one; bit 2 is 0 on MSP.
 _BASIC: Final = 0xFFFFFFFD
 _EXTENDED: Final = 0xFFFFFFED
+_ON_PROCESS: Final = 4
 
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
@@ -55,9 +56,9 @@ class Switch(NamedTuple):
 
     # Where the pointer to the block is of the thread that runs.
     current: int
-    # Where PSP is in a block.
+    # Where the stack pointer is in a block.
     member: int
-    # By how much the saved one is lower than PSP, and the same if the frame has floating-point registers.
+    # By how much it is lower than the frame, and the same if that has floating-point registers.
     lowered: int
     extended: int
     # The new pointer.
@@ -102,28 +103,30 @@ class ContextSwitches:
         self._program = program
         self._known: Dict[Tuple[object, ...], Optional[Switch]] = {}
 
-    def of(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
+    def of(self, parts: Sequence[Part], ended: bool, is_process: bool = True) -> Optional[Switch]:
         """Give what a whole handler does; None if it switches no threads.
 
         :param ended: Whether it returned.
+        :param is_process: Whether threads use PSP.
         """
-        key = (ended, *[part if isinstance(part, int) else (part[0].address, len(part)) for part in parts])
+        key = (ended, is_process, *[part if isinstance(part, int) else (part[0].address, len(part)) for part in parts])
         if key not in self._known:
-            self._known[key] = self._work_out(parts, ended)
+            self._known[key] = self._work_out(parts, ended, is_process)
         return self._known[key]
 
-    def keeps(self, parts: Sequence[Part], pointer: int) -> bool:
+    def keeps(self, parts: Sequence[Part], pointer: int, is_process: bool = True) -> bool:
         """Check that a part of a handler has not written a pointer.
 
         :param pointer: Its address.
+        :param is_process: Whether threads use PSP.
         """
-        walk = _Walk(self._program, _BASIC)
+        walk = _Walk(self._program, _BASIC, is_process)
         walk.follow(parts, False)
         return walk.keeps((_FIXED, pointer))
 
-    def _work_out(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
-        basic = _Walk(self._program, _BASIC).follow(parts, ended)
-        extended = _Walk(self._program, _EXTENDED).follow(parts, ended)
+    def _work_out(self, parts: Sequence[Part], ended: bool, is_process: bool) -> Optional[Switch]:
+        basic = _Walk(self._program, _BASIC, is_process).follow(parts, ended)
+        extended = _Walk(self._program, _EXTENDED, is_process).follow(parts, ended)
         if basic is None or extended is None or basic[:2] != extended[:2]:
             return basic
         return basic._replace(extended=extended.lowered)
@@ -132,8 +135,11 @@ class ContextSwitches:
 class _Walk:
     # Executes a handler with terms instead of values.
 
-    def __init__(self, program: Reader, returns: int) -> None:
+    def __init__(self, program: Reader, returns: int, is_process: bool) -> None:
         self._program = program
+        # The threads' stack pointer.
+        self._pointer = PSP if is_process else SP
+        returns = returns if is_process else returns & ~_ON_PROCESS
         # EXC_RETURN; what matters of it is which frame there is.
         self._returns = (_FIXED, returns)
         self._slots: Dict[int, Term] = {LR: self._returns}
@@ -151,7 +157,7 @@ class _Walk:
 
     def follow(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
         self._enter(self._slots)
-        self._slots[PSP] = (_POINTER, 0)
+        self._slots[self._pointer] = (_POINTER, 0)
         for part in parts:
             if isinstance(part, int):
                 self._event(part)
@@ -271,7 +277,7 @@ class _Walk:
             if at is None or at[0] != _FIXED:
                 continue
             chosen = self._written.get(at, (old, 0))
-            loaded = self._loads[self._get(PSP)[0]]
+            loaded = self._loads[self._get(self._pointer)[0]]
             if not ended or loaded == (chosen[0], (chosen[1] + member) & MASK):
                 lowered, loads = -data[1] & MASK, tuple(self._loads)
                 last = self._count - 1

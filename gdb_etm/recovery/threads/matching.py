@@ -16,6 +16,7 @@ from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Chooser, Suc
 from gdb_etm.recovery.threads.context_switch import Switch
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
 from gdb_etm.recovery.threads.joined import JoinedResidences
+from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
 
@@ -88,7 +89,7 @@ class ThreadMatcher:
 
         :param stacks: Where stacks may be.
         :param word: Reads memory at the halt.
-        :param pointer: PSP at the halt, if known.
+        :param pointer: The stack pointer that handlers set, at the halt, if known.
         :returns: By the index of an exception return that of the exception that left the thread; and the threads that
             wait at the end, by the same, with their frames.
         """
@@ -97,10 +98,13 @@ class ThreadMatcher:
         searched = word if stacks and can_search(stacks) else None
         asked = {one.left_at for one in left if one.left_at is not None and one.asked}
         addresses = {one.left_at for one in left if one.left_at is not None}
-        own = pointer if self._tracker.last_goes_on else None
-        frames = ExceptionFrames(stacks, searched, addresses, asked) if searched is not None else None
+        is_process = SwitchedBy.MAIN_STACK not in self._tracker.switched_by
+        frames = None if searched is None else ExceptionFrames(stacks, searched, addresses, asked, is_process)
+        if frames is not None and pointer is not None and self._tracker.last_goes_on:
+            left_at = self._residences[-1].left_at if self._tracker.depth else None
+            frames.exclude(pointer - _DEAD, pointer, left_at)
         self._pointers = pointers = Pointers(stacks, word) if word is not None else None
-        found, waiting = self._follow(_Candidates(self._residences, frames, pointers, (), own))
+        found, waiting = self._follow(_Candidates(self._residences, frames, pointers, ()))
         if self._tracker.later is not None:
             return self._before_later(found, waiting)
         if frames is None or word is None or pointers is None:
@@ -109,7 +113,7 @@ class ThreadMatcher:
         if self._decided.blocks:
             plain = {*found.items(), *waiting}
             blocks = self._frames_of_blocks(word)
-            found, waiting = self._follow(_Candidates(self._residences, frames, pointers, blocks, own))
+            found, waiting = self._follow(_Candidates(self._residences, frames, pointers, blocks))
             self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(waiting) - plain}
         self._decided = self._decided._replace(blocks=self._blocks(word))
         return found, waiting
@@ -280,6 +284,10 @@ def _in_order(successor: Successor) -> Tuple[int, int]:
     return (-1 if successor.residence is None else successor.residence, successor.frame)
 
 
+def _lead_to(pointers: Pointers, frame: int) -> bool:
+    return bool(pointers.to(range(frame - _SAVED, frame + 1, 4)))
+
+
 class _Candidates:
     # What may come after each residence; reads frames.
 
@@ -289,7 +297,6 @@ class _Candidates:
         frames: Optional[ExceptionFrames],
         pointers: Optional[Pointers],
         blocks: Sequence[Optional[_Kept]],
-        running: Optional[int],
     ) -> None:
         self._residences = residences
         self._pointers = pointers
@@ -305,10 +312,10 @@ class _Candidates:
             )
             self._frames.append([frame.address for frame in fits])
             self.waiting.update([(frame.address, frame) for frame in fits])
-        # Those that pointers lead to; what the thread has left that runs at the end is none of them.
-        kept = {at for at in self.waiting if pointers and pointers.to(range(at - _SAVED, at + 1, 4))}
-        self._keeps = bool(kept)
-        self._kept = {at for at in kept if running is None or not running - _DEAD <= at <= running}
+        # Those that pointers lead to, and whether any do, also to what the running thread has left.
+        self._kept = {at for at in self.waiting if pointers and _lead_to(pointers, at)}
+        others = frames.own({one.left_at for one in residences}) if frames is not None else []
+        self._keeps = bool(self._kept) or any(pointers is not None and _lead_to(pointers, at) for at in others)
 
     def of(self, number: int, later: Sequence[int]) -> List[Successor]:
         """List what may come after a residence.
@@ -328,9 +335,11 @@ class _Candidates:
         frames = [at for at in self._frames[number] if block is None or at in block[1:]]
         if self._keeps:
             frames = [at for at in frames if at in self._kept]
-        elif found and max(frames, default=0) - min(frames, default=0) <= NEAR:
-            # What it has left there itself.
-            frames = []
+        elif found:
+            every = [*frames, *self.frames.own([one.left_at])]
+            if max(every, default=0) - min(every, default=0) <= NEAR:
+                # What it has left there itself.
+                frames = []
         return found + [Successor(None, at) for at in frames]
 
     def find_returns(self, frames: AbstractSet[int]) -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Optional, Tuple
+from enum import Enum
+from typing import Dict, Optional, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.objects import Objects
 from gdb_etm.program.stack_changes import StackChanges
-from gdb_etm.recovery.lift.operations import PSP
+from gdb_etm.recovery.lift.operations import CONTROL, MSP, PSP, SP
 from gdb_etm.recovery.lift.template import Template
+
+
+class SwitchedBy(Enum):
+    """What goes over to another thread."""
+
+    # A handler that sets PSP, or MSP.
+    PROCESS_STACK = "psp"
+    MAIN_STACK = "msp"
+    # A plain function that sets SP.
+    FUNCTION = "sp"
 
 
 class PlainSwitches:
@@ -22,6 +33,8 @@ class PlainSwitches:
     def __init__(self, program: Program, objects: Optional[Objects]) -> None:
         self._changes = StackChanges(program)
         self._functions = () if objects is None else tuple(objects.functions)
+        # Of handlers, by the instruction's address.
+        self._in_handlers: Dict[int, Optional[SwitchedBy]] = {}
 
     def has(self, template: Template) -> bool:
         """Check whether a plain function sets SP to another stack there."""
@@ -32,14 +45,28 @@ class PlainSwitches:
         changes = self._changes.of(*bounds, template.isa)
         return template.address in [change.address for change in changes]
 
-    def changes_process_stack(self, template: Template) -> bool:
-        """Check whether a handler's instruction sets PSP to another stack's."""
-        if PSP not in template.writes:
-            return False
+    def in_handler(self, template: Template) -> Optional[SwitchedBy]:
+        """Tell whether a handler goes over to another stack.
+
+        :param template: Of a core of M-profile.
+        :returns: None if it does not.
+        """
+        # What writes CONTROL writes all of them.
+        if not (SP in template.writes or MSP in template.writes) or CONTROL in template.writes:
+            return None
+        if template.address not in self._in_handlers:
+            self._in_handlers[template.address] = self._of_handler(template)
+        return self._in_handlers[template.address]
+
+    def _of_handler(self, template: Template) -> Optional[SwitchedBy]:
+        is_process = PSP in template.writes
         bounds = self._function(template.address)
         if bounds is None:
-            return True
-        return template.address in [change.address for change in self._changes.of_process(*bounds)]
+            return SwitchedBy.PROCESS_STACK if is_process else None
+        changes = self._changes.of_handler(*bounds, is_process)
+        if template.address not in [change.address for change in changes]:
+            return None
+        return SwitchedBy.PROCESS_STACK if is_process else SwitchedBy.MAIN_STACK
 
     def is_entry(self, address: int) -> bool:
         """Check whether a function begins at an address."""

@@ -1,11 +1,11 @@
 """Residences: threads in the order in which they ran.
 
-A handler changes between them by setting PSP, or a plain function by setting SP.
+A handler changes between them by setting PSP or MSP, or a plain function by setting SP.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Final, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Final, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
@@ -13,7 +13,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Word, goes_on
 from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
 from gdb_etm.recovery.threads.control_blocks import Period
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches
+from gdb_etm.recovery.threads.plain_switches import PlainSwitches, SwitchedBy
 
 # Calls that one return may leave at once, as in calls.py.
 _DEEP: Final = 4
@@ -56,8 +56,10 @@ class LaterThreads(NamedTuple):
     goes_on: bool
     # Reads memory at the end.
     word: Optional[Word]
-    # PSP at the end, if known.
-    pointer: Optional[int]
+    # Stack pointers at the end, as far as they are known.
+    pointers: Mapping[SwitchedBy, int]
+    # What went over to other threads.
+    switched_by: FrozenSet[SwitchedBy]
 
 
 class ThreadTracker:
@@ -66,6 +68,7 @@ class ThreadTracker:
     :param program: The program that ran.
     :param switches: Works out what handlers do.
     :param plain: Where SP becomes another stack's.
+    :param outer: How many handlers run at the beginning.
     :param later: What ran afterwards; None when that is the end, or is not known.
     """
 
@@ -74,6 +77,7 @@ class ThreadTracker:
         program: Program,
         switches: ContextSwitches,
         plain: PlainSwitches,
+        outer: int = 0,
         later: Optional[LaterThreads] = None,
     ) -> None:
         self._program = program
@@ -86,18 +90,17 @@ class ThreadTracker:
         self._residence = Residence(None)
         # In the order in which they ran.
         self.residences = [self._residence]
-        # How many handlers run.
+        # How many handlers run, without those that ran at the beginning.
         self.depth = 0
+        self._outer = outer
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
         # Whether a handler has just returned that has changed no thread.
         self._returning = False
         self._last_goes_on: Optional[bool] = None
-        # Whether any handler set PSP.
-        self.has_switched = False
-        # Whether any plain function set SP; what ran after it.
-        self.has_switched_plainly = False
+        # What went over to another thread; what ran after a plain function that did.
+        self.switched_by: Set[SwitchedBy] = set()
         self.after_change: Sequence[Template] = ()
 
     @property
@@ -113,7 +116,11 @@ class ThreadTracker:
 
         :param pointer: Its address.
         """
-        return not self.depth or self._switches.keeps(self._handled, pointer)
+        return not self.depth or self._switches.keeps(self._handled, pointer, self._is_process)
+
+    @property
+    def _is_process(self) -> bool:
+        return SwitchedBy.MAIN_STACK not in self.switched_by
 
     def execute(self, number: int, templates: Sequence[Template], branched: bool) -> None:
         """Take instructions that ran one after the other.
@@ -132,9 +139,9 @@ class ThreadTracker:
         if self.depth:
             self._handled.append(templates)
         for at, template in enumerate(templates):
-            if self.depth and self._plain.changes_process_stack(template):
-                self._switched = self.has_switched = True
-            if template.rounds is not None and self._plain.has(template):
+            if self.depth or self._outer:
+                self._switch(template)
+            elif template.rounds is not None and self._plain.has(template):
                 self._change(number + at, template.address + template.size)
                 self.after_change = templates[at + 1 :]
         last = templates[-1]
@@ -142,9 +149,15 @@ class ThreadTracker:
             self._residence.calls.append(last.address + last.size)
         self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
 
+    def _switch(self, template: Template) -> None:
+        by = self._plain.in_handler(template)
+        if by is not None and self.depth:
+            self._switched = True
+            self.switched_by.add(by)
+
     def _change(self, number: int, address: int) -> None:
         # A plain function goes over to another thread, which was left there, too.
-        self.has_switched_plainly = True
+        self.switched_by.add(SwitchedBy.FUNCTION)
         self._residence.left, self._residence.left_at, self._residence.asked = number, address, False
         self._residence = Residence(number)
         self._residence.address = address
@@ -203,13 +216,14 @@ class ThreadTracker:
     def leave(self, index: int) -> None:
         """Take a return from an exception."""
         self.depth -= 1
+        self._outer -= self.depth < 0
         self._branch = None
         if self.depth > 0:
             self._handled.append(LEFT)
             return
         if self.depth < 0 or self._switched:
             if not self.depth:
-                self._residence.switch = self._switches.of(self._handled, True)
+                self._residence.switch = self._switches.of(self._handled, True, self._is_process)
             self._residence = Residence(index)
             self.residences.append(self._residence)
             self._resuming = True
@@ -241,14 +255,14 @@ class ThreadTracker:
         self._residence = self.residences[-1]
 
     def handed(
-        self, address: int, frames: Mapping[int, int], word: Optional[Word], pointer: Optional[int]
+        self, address: int, frames: Mapping[int, int], word: Optional[Word], pointers: Mapping[SwitchedBy, int]
     ) -> Optional[LaterThreads]:
         """Copy the residences for the older piece; None if too many.
 
         :param address: Of the first instruction.
         :param frames: By the indices of exception returns, where the frames were.
         :param word: Reads memory at the end of all.
-        :param pointer: PSP at that end, if known.
+        :param pointers: Stack pointers at that end, as far as they are known.
         """
         self.join()
         if len(self.residences) > _HANDED:
@@ -261,12 +275,13 @@ class ThreadTracker:
             copy.address, copy.left_at, copy.asked = one.address, one.left_at, one.asked
             copy.outs, copy.calls = one.outs, one.calls
             found.append(copy)
-        return LaterThreads(address, tuple(found), self.depth, self.last_goes_on, word, pointer)
+        by = frozenset(self.switched_by)
+        return LaterThreads(address, tuple(found), self.depth, self.last_goes_on, word, pointers, by)
 
     def periods(self) -> List[Period]:
         """List the residences with what their handlers did."""
         made = [Period(one.address, one.left_at, one.switch) for one in self.residences]
-        switch = self._switches.of(self._handled, False) if self.depth > 0 else None
+        switch = self._switches.of(self._handled, False, self._is_process) if self.depth > 0 else None
         # Nothing has been saved yet, or there is nothing to save.
         made[-1] = Period(made[-1].address, None if switch is None else made[-1].left_at, switch)
         return made

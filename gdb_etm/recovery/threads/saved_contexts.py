@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Set
 
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
-from gdb_etm.recovery.lift.operations import MASK, PSP
+from gdb_etm.recovery.lift.operations import MASK, PSP, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
@@ -29,6 +29,8 @@ class Wait(NamedTuple):
     address: int
     # What a plain function has pushed is there, so many bytes; else a handler pushes it below.
     pushed: int = 0
+    # Of the instruction with which its handler, which uses the same stack, leaves that; None where there are two.
+    changed: Optional[int] = None
 
 
 class SavedContexts:
@@ -56,6 +58,8 @@ class SavedContexts:
         self._assumed: Set[int] = set()
         self._zero = ssa.constant(0)
         self._end = ssa.number
+        # Bases of stack pointers.
+        self._pointers = {ssa.base(one) for one in ssa.held[SP] if one >= 0}
 
     def look(self) -> None:
         """Assume that the last words stored there are still there."""
@@ -87,20 +91,24 @@ class SavedContexts:
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame, or in it.
         ssa = self._ssa
-        domain, accesses = ssa.domain, ssa.accesses
+        domain = ssa.domain
         found: Dict[int, int] = {}
         first, last = (wait.number - _BEFORE, wait.number) if wait.pushed else (wait.number + 1, wait.number + _SOON)
+        if wait.changed is not None:
+            last = wait.changed
         low = wait.address - (0 if wait.pushed else _BELOW)
-        for number in range(ssa.first_access(first), len(accesses)):
-            access = accesses[number]
-            if access.number > last:
-                break
-            if not access.store:
+        for number in range(ssa.first_access(first), ssa.first_access(last + 1)):
+            access = ssa.accesses[number]
+            has_run = domain.mask[access.condition] == MASK
+            if not access.store or has_run and not domain.bits[access.condition]:
                 continue
             address = domain.bits[access.address]
-            known = domain.mask[access.address] == MASK == domain.mask[access.condition]
-            if known and low <= address < wait.address + wait.pushed and domain.bits[access.condition]:
+            if domain.mask[access.address] != MASK:
+                if wait.changed is not None and ssa.base(access.address) in self._pointers:
+                    # It may be in a frame of the handler.
+                    found.clear()
+            elif low <= address < wait.address + wait.pushed:
                 found.pop(address & ~3, None)
-                if access.size == 4 and not address & 3:
+                if has_run and access.size == 4 and not address & 3:
                     found[address] = number
         return found

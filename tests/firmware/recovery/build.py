@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 # Programs that keep the calling convention.
 KEEPING = (
     *("frames", "control", "algorithms", "interrupts", "kernel", "floats"),
-    *("digest", "text", "state", "twins", "requests", "fibers"),
+    *("digest", "text", "state", "twins", "requests", "fibers", "mainstack"),
 )
 # Programs that damage their stack, break the calling convention, or write where they should not.
 SMASHING = ("overrun", "clobber", "corrupt")
@@ -38,6 +38,7 @@ DEEP = {
     "twins": "check_of",
     "requests": "serve",
     "fibers": "follow",
+    "mainstack": "switch_task",
     "overrun": "copy",
     "clobber": "leap",
     "corrupt": "emit",
@@ -45,7 +46,7 @@ DEEP = {
 _MORE: Dict[str, List[str]] = {"floats": ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]}
 
 # In an order by which each has its board.
-PROGRAMS = tuple("%s-%s" % (name, level) for name in (*KEEPING[:-1], *SMASHING, *KEEPING[-1:]) for level in LEVELS)
+PROGRAMS = tuple("%s-%s" % (name, level) for name in (*KEEPING[:-2], *SMASHING, *KEEPING[-2:]) for level in LEVELS)
 
 _FLAGS = (
     "-mcpu=cortex-m4 -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "

@@ -1,4 +1,7 @@
-/* Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS. */
+/*
+ * Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS, and
+ * ALL_ON_MSP if handlers are to use the threads' stacks.
+ */
 
 #ifndef THREADS_H
 #define THREADS_H
@@ -17,6 +20,17 @@ struct task {
 static struct task tasks[TASKS], *volatile current;
 static volatile uint32_t ticks;
 static uint32_t exc_return;
+
+/* The main stack has no limit while it is each of them in turn. */
+static void set_limit(const struct task *task)
+{
+#ifdef ALL_ON_MSP
+    (void)task;
+    set_main_limit(0);
+#else
+    set_process_limit((uint32_t)task->words);
+#endif
+}
 
 static void yield(void)
 {
@@ -40,9 +54,38 @@ __attribute__((used)) uint32_t *switch_task(uint32_t *stack)
     while ((int32_t)(candidate->wake - ticks) > 0);
     ++candidate->switches;
     current = candidate;
-    set_process_limit((uint32_t)candidate->words);
+    set_limit(candidate);
     return candidate->stack;
 }
+
+#ifdef ALL_ON_MSP
+
+__attribute__((naked)) void PendSV_Handler(void)
+{
+    __asm volatile(
+        "push   {r4-r11, lr}\n\t"
+        "mov    r0, sp\n\t"
+        "sub    sp, #4\n\t"
+        "bl     switch_task\n\t"
+        "mov    sp, r0\n\t"
+        "pop    {r4-r11, lr}\n\t"
+        "bx     lr");
+}
+
+/* Starts the first task: its stack pointer becomes that of an exception return. */
+__attribute__((naked)) void SVC_Handler(void)
+{
+    __asm volatile(
+        "ldr    r0, =exc_return_place\n\t"
+        "ldr    r0, [r0]\n\t"
+        "str    lr, [r0]\n\t"
+        "bl     first_stack\n\t"
+        "mov    sp, r0\n\t"
+        "pop    {r4-r11, lr}\n\t"
+        "bx     lr");
+}
+
+#else
 
 __attribute__((naked)) void PendSV_Handler(void)
 {
@@ -69,13 +112,15 @@ __attribute__((naked)) void SVC_Handler(void)
         "bx     lr");
 }
 
+#endif
+
 __attribute__((used)) uint32_t *const exc_return_place = &exc_return;
 
 __attribute__((used)) uint32_t *first_stack(void)
 {
     for (unsigned i = 0; i < TASKS; ++i)
         tasks[i].stack[8] = exc_return;
-    set_process_limit((uint32_t)current->words);
+    set_limit(current);
     return current->stack;
 }
 
