@@ -23,11 +23,13 @@ def test_memory_beside_sections_is_reached_by_pointers() -> None:
         return words.get(address, 0) if RAM <= address < RAM + 0x10000 else None
 
     pages = [(heap, heap + 0x400), (heap + 0x2400, heap + 0x2C00)]
-    assert reached([section], word, None) == [section, *pages]
+    ram = [(RAM, RAM + (1 << 20))]
+    assert reached([section], ram, word, None) == [section, *pages]
+    assert reached([section], [(RAM, heap + 0x2800)], word, None) == [section, pages[0], (pages[1][0], heap + 0x2800)]
     # A stack pointer leads there as well; nothing is added where there is no memory.
     stack = RAM + 0x9020
-    assert reached([section], word, stack) == [section, *pages, (RAM + 0x9000, RAM + 0x9400)]
-    assert reached([section], lambda address: None, stack) == [section]
+    assert reached([section], ram, word, stack) == [section, *pages, (RAM + 0x9000, RAM + 0x9400)]
+    assert reached([section], ram, lambda address: None, stack) == [section]
 
 
 def frame(address: int, goes_on: int, lr: int, status: int = 1 << 24) -> Dict[int, int]:

@@ -68,8 +68,8 @@ def test_nor_where_it_halts_deep_in_calls_or_in_a_handler(program: str, folder: 
     assert not [one for one in recovery.findings if one.tier is Tier.EXACT]
 
 
-# What must be known, in percent, mean over the programs that keep the calling convention, but for those whose kernels do
-# what few do: see tests/recovery/test_threads.py.
+# What must be known, in percent, mean over the programs that keep the calling convention, but for those whose kernels
+# do what few do: see tests/recovery/test_threads.py.
 ORDINARY = tuple(name for name in KEEPING if name not in ("requests", "fibers", "mainstack"))
 FLOORS: Dict[Tuple[str, Tier], float] = {
     ("instants", Tier.EXACT): 58,

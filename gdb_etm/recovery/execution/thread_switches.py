@@ -107,7 +107,7 @@ class ThreadSwitches:
         word, pointer = self._last_word, self._last_pointers.get(by)
         stacks = self._ssa.rules.stacks
         if stacks and word is not None:
-            stacks = tuple(reached(stacks, word, pointer))
+            stacks = tuple(reached(stacks, self._ssa.rules.ram, word, pointer))
         if by is SwitchedBy.FUNCTION:
             residences, goes_on = tracker.residences, tracker.last_goes_on
             searched = stacks if can_search(stacks) else ()

@@ -64,22 +64,25 @@ def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[T
                 yield address, value
 
 
-def reached(pieces: Sequence[Tuple[int, int]], word: Word, pointer: Optional[int]) -> List[Tuple[int, int]]:
+def reached(
+    pieces: Sequence[Tuple[int, int]], ram: Sequence[Tuple[int, int]], word: Word, pointer: Optional[int]
+) -> List[Tuple[int, int]]:
     """Add the memory to regions that their words lead to.
 
     That is a heap, in which threads may have their stacks.
 
     :param pieces: The program's sections.
+    :param ram: Where memory may be; nothing else is read.
     :param pointer: A stack pointer, if known.
     :returns: The regions, in order and apart.
     """
     found = joined(pieces)
     new, seen = list(found), set([] if pointer is None else _pages(pointer))
-    near = [(low - _NEAR, high + _NEAR) for low, high in found]
+    near = [(max(low - _NEAR, start), min(high + _NEAR, end)) for low, high in found for start, end in ram]
     looked: Set[int] = set()
     while new:
         seen.update([page for _, value in held(new, word, 4) for page in _pages(value)])
-        pages = [page for page in seen - looked if any(low <= page < high for low, high in near)]
+        pages = [page for page in seen - looked if any(low <= page <= high - _PAGE for low, high in near)]
         looked |= seen
         inside = [page for page in pages if any(low <= page and page + _PAGE <= high for low, high in found)]
         new = [(page, page + _PAGE) for page in set(pages).difference(inside) if word(page) is not None]
