@@ -190,9 +190,11 @@ class Identities:
                     self.waiting[at] = one._replace(frame=frame, segment=segments[one.segment])
         # What refers to them is of the time before.
         changed = {*segments, segment}
-        for key in changed:
-            self._doubts.pop(key, None)
-        for other in chain.from_iterable(self._doubts.values()):
+        settled = [one.doubt for one in moves]
+        for old in chain.from_iterable([self._doubts.pop(key, []) for key in changed]):
+            if old not in settled:
+                self._settle(old)
+        for other in chain.from_iterable(self._doubts.values()) if len(moves) > 1 else ():
             other.others = [one for one in other.others if one.segment not in changed]
         # It may still turn out to be another one.
         others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]

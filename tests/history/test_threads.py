@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import combinations
 from typing import Dict, List, Sequence, Set, Tuple
 
 import pytest
@@ -268,21 +269,27 @@ def test_a_handler_in_which_a_history_begins_is_no_thread() -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_each_thread_has_its_outermost_function_at_level_0(program: str) -> None:
+def test_each_thread_has_what_it_ran_and_its_outermost_function_at_level_0(program: str) -> None:
     items, calls = run(program)
     truth = turns(items)
     starts = [first for first, _ in truth]
     outermost: Dict[int, Set[str]] = {}
     levels: Dict[int, Set[int]] = {}
+    ran: Dict[int, Set[int]] = {}
     own = {number for one in calls.threads.threads for number in calls.of_thread(one.number)}
     for entry in calls.entries(1, len(calls)):
         if isinstance(entry, Segment) and entry.number in own and entry.function is not None:
             thread = truth[bisect_right(starts, entry.first) - 1][1]
             levels.setdefault(thread, set()).add(entry.level)
+            ran.setdefault(calls.threads.at(entry.first), set()).add(thread)
             if entry.level == 0:
                 outermost.setdefault(thread, set()).add(entry.function.name)
     assert len(own) > 500 and len(levels) > 3
-    if program.startswith(("kernel", "mainstack")):
-        assert len(calls.threads.threads) == 5
+    # The stack that the core begins with is left in a handler, and none of the threads.
+    assert len(calls.threads.threads) == len({thread for _, thread in truth}) - 1
+    # Those that what ran is shared between are said to be alike.
+    alike = {one.number: one.alike for one in calls.threads.threads}
+    for one, other in combinations(ran, 2):
+        assert not ran[one] & ran[other] or other in alike[one]
     assert all(len(found) == 1 for found in outermost.values()), outermost
     assert {thread: min(found) for thread, found in levels.items()} == dict.fromkeys(levels, 0)
