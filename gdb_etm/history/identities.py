@@ -133,10 +133,13 @@ class Identities:
         :param frame: The frame that returned.
         :param caller: The frame that it returns to, unless another stack goes on.
         """
+        ends = _ends(frame, last)
+        # Nor does it return from there.
+        caller.is_first |= ends
         doubts = [one for one in self._doubts.get(self._running, ()) if caller.level < one.ran[-1].level]
         if not doubts:
             return None
-        if last[0] in caller.set_jumps or find_caller(frame, *last) is not None:
+        if ends or last[0] in caller.set_jumps or find_caller(frame, *last) is not None:
             for doubt in doubts:
                 doubt.take(caller, last)
             return None
@@ -215,10 +218,17 @@ def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], 
         caller = find_caller(frames[-1], address, function)
         if caller is None:
             outermost = outermost_of(frames[-1])
-            is_open = outermost.return_address is None and not outermost.is_first
-            return (frames, False) if is_open and frames[-1].caller() is None else None
+            is_open = outermost.return_address is None and not outermost.is_first and frames[-1].caller() is None
+            return (frames, False) if is_open or _ends(frames[-1], (address, function)) else None
         frames.append(caller)
     return frames, True
+
+
+def _ends(frame: Frame, last: Return) -> bool:
+    # Whether a thread's first function has returned: a kernel has it go on at the beginning of another one.
+    address, function = last
+    is_first = frame.caller() is None and outermost_of(frame).is_first
+    return is_first and function is not None and function.start == address
 
 
 def invented(frames: List[Frame], returns: Sequence[Return]) -> List[Frame]:
