@@ -199,13 +199,20 @@ class Identities:
                 self._settle(old)
         for other in chain.from_iterable(self._doubts.values()) if len(moves) > 1 else ():
             other.others = [one for one in other.others if one.segment not in changed]
-        # It may still turn out to be another one.
-        others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
-        following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row)
-        following.ran, following.returns = list(frames), returns
+        # Each may still turn out to be another one.
+        for one in moves:
+            self._doubts[one.segment] = [_still_open(one, returns if one.doubt is doubt else one.doubt.returns, changed)]
         self._running = segment
-        self._doubts[segment] = [following]
         return Correction(segment, frames[-1])
+
+
+def _still_open(move: _Move, returns: List[Return], changed: AbstractSet[int]) -> _Doubt:
+    # What is left of a doubt: the turn is taken for another stack's, but may be a third one's.
+    doubt, frames, segment = move
+    others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
+    following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row)
+    following.ran, following.returns = list(frames), returns
+    return following
 
 
 def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], bool]]:
