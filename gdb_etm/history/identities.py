@@ -73,6 +73,8 @@ class Identities:
         self.waiting: List[WaitingStack] = []
         # Turns in doubt by segment, oldest first.
         self._doubts: Dict[int, List[_Doubt]] = {}
+        # That of each one's last turn.
+        self._last: Dict[int, _Doubt] = {}
         # The segment of the stack in use, if that has been left before.
         self._running = -1
         self._alike: Set[Tuple[int, int]] = set()
@@ -104,6 +106,7 @@ class Identities:
         self._running = doubt.chosen.segment
         doubts = self._doubts.setdefault(self._running, [])
         doubts.append(doubt)
+        self._last[self._running] = doubt
         while len(doubts) > _TURNS or doubts[0].row < len(self._rows) - _FAR:
             self._settle(doubts.pop(0))
 
@@ -148,7 +151,8 @@ class Identities:
     def _correct(self, doubts: List[_Doubt], last: Return) -> Correction:
         for doubt in doubts:
             returns = [*doubt.returns, last]
-            for moves in chain(self._replaced(doubt, returns, True), self._exchanged(doubt, returns)):
+            replaced, exchanged = self._replaced(doubt, returns, True), self._exchanged(doubt, returns)
+            for moves in chain(replaced, exchanged, self._inherited(doubt, returns)):
                 return self._apply(moves, returns)
         for doubt in doubts:
             returns = [*doubt.returns, last]
@@ -180,13 +184,29 @@ class Identities:
                     frames = invented(its[0], other.returns)
                     yield [_Move(doubt, mine[0], segment), _Move(other, frames, doubt.chosen.segment)]
 
+    def _inherited(self, doubt: _Doubt, returns: List[Return]) -> Iterator[List[_Move]]:
+        # By one that waits still, as another one's last turn was its own already.
+        for other in doubt.others:
+            last = self._last.get(other.segment)
+            is_open = last in self._doubts.get(other.segment, ()) and other in self.waiting
+            if last is None or not is_open or last.ran[-1] is not other.frame:
+                continue
+            for one in last.others:
+                before = way(one.frame, last.returns) if one in self.waiting else None
+                found = way(before[0][-1], returns) if before is not None and before[1] else None
+                if before is not None and found is not None and found[1]:
+                    self.waiting.remove(one)
+                    self.waiting[self.waiting.index(other)] = last.chosen
+                    yield [_Move(doubt, found[0], one.segment), _Move(last, before[0], one.segment)]
+
     def _apply(self, moves: List[_Move], returns: List[Return]) -> Correction:
         doubt, frames, segment = moves[0]
         moved = _move_entries(self._rows, moves)
-        if len(moves) == 1:
+        is_exchange = moves[-1].segment == doubt.chosen.segment
+        if not is_exchange:
             self.waiting.insert(0, doubt.chosen)
         segments = {one.doubt.chosen.segment: one.segment for one in moves}
-        if len(moves) > 1:
+        if is_exchange:
             for at, one in enumerate(self.waiting):
                 if one.segment in segments:
                     frame = moved_frame(one.frame, moved)
@@ -200,8 +220,10 @@ class Identities:
         for other in chain.from_iterable(self._doubts.values()) if len(moves) > 1 else ():
             other.others = [one for one in other.others if one.segment not in changed]
         # Each may still turn out to be another one.
-        for one in moves:
-            self._doubts[one.segment] = [_still_open(one, returns if one.doubt is doubt else one.doubt.returns, changed)]
+        for move in reversed(moves):
+            following = _still_open(move, returns if move.doubt is doubt else move.doubt.returns, changed)
+            self._doubts.setdefault(move.segment, []).append(following)
+            self._last[move.segment] = following
         self._running = segment
         return Correction(segment, frames[-1])
 
