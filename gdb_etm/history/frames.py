@@ -182,12 +182,12 @@ def interrupted(frame: Frame) -> Frame:
 def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> Frame:
     # As GDB's ftrace_new_return: the call lies before the history, unless one of the callers seen
     # should have been returned to; then the stack was switched, and a separate chain begins.
+    while frame.is_tail_call and frame.up is not None:
+        frame = frame.up
     outermost = frame
-    called = False
     while outermost.up is not None:
-        called = called or not outermost.is_tail_call
         outermost = outermost.up
-    if called or outermost.is_first:
+    if outermost is not frame or outermost.is_first:
         return Frame(frame.level - 1, function, None, None)
     caller = Frame(outermost.level - 1, function, None, None)
     outermost.up = caller
