@@ -17,7 +17,7 @@ from tests.board import witness
 from tests.firmware.programs import board_of, elf
 from tests.history.dwarf import DwarfPlaces
 from tests.history.executed import Item, Returned, Taken, history_of
-from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, SWITCH, Path
+from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, MSR_PSP, SWITCH, B, Path
 from tests.recovery.inputs import Inputs
 
 # One task calls "wait" from two places, another from one; both are left in it.
@@ -128,6 +128,53 @@ def test_of_three_at_one_place_each_return_tells_more() -> None:
     p = both_wait().switch(0x402, 0x240).run(0x242, 0, BL).run(0x400, 1).switch(0x402, 0x102)
     p.switch(0x104, 0x402).run(0x404, 0, BX_LR).run(0x246, 1)
     assert outline(p)[-3:] == ["1 to 4", (1, "wait"), (0, "task")]
+
+
+def three_wait(at: int) -> Path:
+    # The third one waits at a place of its own in the same function.
+    p = both_wait().switch(0x402, 0x240).run(0x242, 0, BL).run(0x400, (at - 0x400) // 2)
+    return p.switch(at, 0x102)
+
+
+def test_a_turn_that_was_exchanged_may_be_a_third_ones() -> None:
+    # The third one goes on, and is left again; then the first one and the second one return.
+    p = three_wait(0x402).switch(0x104, 0x402).switch(0x404, 0x106)
+    p.switch(0x108, 0x402).run(0x410, 0, BX_LR).run(0x206, 1)
+    p.switch(0x208, 0x402).run(0x410, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-10:-4] == ["1 to 4", (1, "wait"), "4 to 1", (0, "main"), "1 to 2", (1, "wait")]
+    p.switch(0x308, 0x404).run(0x410, 0, BX_LR).run(0x246, 1)
+    assert outline(p)[-6:] == ["2 to 3", (1, "wait"), (0, "other"), "3 to 4", (1, "wait"), (0, "task")]
+    assert not any(one.alike for one in p.calls().threads.threads)
+
+
+def test_a_turn_goes_on_from_one_that_was_another_stacks() -> None:
+    # The second one goes on, and at once again, where the third one waits.
+    p = three_wait(0x404).switch(0x104, 0x402).switch(0x404, 0x404).run(0x410, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-4:] == ["1 to 3", (1, "wait"), (1, "wait"), (0, "other")]
+    p.switch(0x308, 0x402).run(0x410, 0, BX_LR).run(0x206, 1)
+    p.switch(0x208, 0x404).run(0x410, 0, BX_LR).run(0x246, 1)
+    assert outline(p)[-6:] == ["3 to 2", (1, "wait"), (0, "task"), "2 to 4", (1, "wait"), (0, "task")]
+    assert not any(one.alike for one in p.calls().threads.threads)
+
+
+def test_a_tail_call_returns_from_the_function_that_made_it() -> None:
+    # It is the second one, as the return out of what it goes on to shows, a turn later.
+    p = both_wait().switch(0x402, 0x102).switch(0x104, 0x402).run(0x404, 0, B).run(0x500, 1)
+    p.switch(0x502, 0x106).switch(0x108, 0x502).run(0x504, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[-8:] == [
+        *("1 to 3", (1, "wait"), (2, "inner"), "3 to 1", (0, "main"), "1 to 3", (2, "inner"), (0, "other"))
+    ]
+
+
+def test_a_thread_whose_first_function_returns_goes_on_in_another_one() -> None:
+    # A kernel has set LR to the beginning of a function that ends the thread, and waits for ever.
+    p = Path({**FUNCTIONS, "exit": (0x600, 0x700)}).run(0x100, 1).switch(0x102, 0x200).switch(0x202, 0x102)
+    p.switch(0x104, 0x202).run(0x204, 0, BX_LR).run(0x600, 0, BL).run(0x400, 1)
+    p.switch(0x402, 0x300).run(0x302, 0, BL).run(0x400, 1).switch(0x402, 0x106)
+    p.switch(0x108, 0x402).run(0x404, 0, BX_LR).run(0x306, 1)
+    threads = p.calls().threads.threads
+    assert [one.function and one.function.name for one in threads] == ["main", "exit", "other"]
+    assert outline(p)[-3:] == ["1 to 3", (1, "wait"), (0, "other")]
 
 
 def test_one_that_was_left_before_the_history_returns_elsewhere() -> None:
