@@ -36,6 +36,7 @@ class Effect(NamedTuple):
 
     # Its index in the executed range, from 0.
     at: int
+    # Of an instruction that lowers the stack pointer, too: what others store there is a variable.
     stores: Tuple[StackSlot, ...] = ()
     # The program counter among them is where execution goes on.
     loads: Tuple[StackSlot, ...] = ()
@@ -152,7 +153,9 @@ class _Evaluation:
                 constants.append((register, value[1] & MASK))
             elif value != (register, 0):
                 moves.append((register, *value))
-        return Effect(0, tuple(self._stores), tuple(loads), tuple(moves), tuple(constants), tuple(lost))
+        pointer = self._values[SP]
+        pushes = pointer is not None and pointer[0] == SP and pointer[1] < 0
+        return Effect(0, tuple(self._stores) * pushes, tuple(loads), tuple(moves), tuple(constants), tuple(lost))
 
     def _value(self, operand: int) -> Optional[_Relative]:
         return (_NUMBER, ~operand) if operand < 0 else self._values.get(operand)

@@ -219,7 +219,7 @@ class StackWalk:
         if self._returning:
             self._returning = False
             self.depth -= 1
-            self._resume(address)
+            self._resume()
         elif leaves is not None and self._learns:
             symbol, word = leaves
             if not self._facts.learn(symbol, address | (isa is Isa.T32)) and word is not None:
@@ -234,7 +234,8 @@ class StackWalk:
             # One handler after the other, for the same context and on the same frame.
             self._returning = False
             before = self.state.interrupted[-1] if self.state.interrupted else None
-            registers[SP], registers[LR] = (before.stack, before.link) if before else (self._new(), self._new())
+            registers[SP] = before.stack if before is not None else self._new()
+            registers[LR] = self._new() if before is None or before.switched else before.link
             return
         stack, link = self._new(), self._new()
         entry = InterruptedContext(self._roots >> 8, event.return_address, dict(registers), stack, link, self.depth)
@@ -246,26 +247,24 @@ class StackWalk:
         registers[SP], registers[LR] = stack, link
 
     def _note_main_stack(self) -> None:
-        # A handler that has not found back to its own stack has gone over to another thread's.
+        # A handler that has not found back to where it began has gone over to another thread's stack, or has made a
+        # frame more.
         interrupted = self.state.interrupted
-        if interrupted and self.state.registers[SP][0] != interrupted[-1].stack[0]:
-            interrupted[-1] = interrupted[-1]._replace(switched=True)
-            self._facts.has_switched = True
+        if interrupted and self.state.registers[SP] != interrupted[-1].stack:
+            self._switch()
 
-    def _resume(self, address: int) -> None:
-        interrupted = self.state.interrupted
-        if interrupted and not interrupted[-1].switched:
-            # Wherever it goes on, as after a handler that skips what has faulted: the frame is the one that was pushed.
-            self.state.registers.update(interrupted.pop().registers)
-            return
-        for at in range(len(interrupted) - 1, -1, -1):
-            if interrupted[at].return_address == address:
-                resumed = interrupted.pop(at)
-                self.state.registers.update(resumed.registers)
-                if resumed.switched:
-                    self.state.registers[SP] = self._new()
-                return
-        self._forget()
+    def _switch(self) -> None:
+        self._facts.has_switched = True
+        self.state.interrupted = [entry._replace(switched=True) for entry in self.state.interrupted]
+
+    def _resume(self) -> None:
+        # Wherever it goes on, as after a handler that skips what has faulted: the frame is the one that was pushed.
+        left = self.state.interrupted.pop() if self.state.interrupted else None
+        if left is None or left.switched:
+            # Which thread goes on is not known: several may have been left at one place.
+            self._forget()
+        else:
+            self.state.registers.update(left.registers)
 
     def _forget(self) -> None:
         self._leaves = None
@@ -297,9 +296,8 @@ class StackWalk:
             registers[register] = 0, value
         for register in effect.lost:
             registers[register] = self._new()
-        self._facts.has_switched |= effect.switches
-        if effect.switches and self.state.interrupted:
-            self.state.interrupted[-1] = self.state.interrupted[-1]._replace(switched=True)
+        if effect.switches:
+            self._switch()
         if effect.link is not None:
             registers[LR] = 0, effect.link
         if effect.returns:
