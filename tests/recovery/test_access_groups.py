@@ -114,3 +114,13 @@ def test_an_index_may_lead_anywhere(index: int) -> None:
 def test_an_instruction_that_was_seen_nowhere_else_may_hit_anything(target: int) -> None:
     source = SOURCE % (OFTEN, OTHER, "ldr r4, =0x%x\n ldr r5, [r4]\n str r6, [r5]" % DEVICE, DEVICE, "r5")
     assert not known(run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: target}))
+
+
+@pytest.mark.parametrize("target", [OTHER + 0x20, POINTER])
+@pytest.mark.parametrize("times, may_hit", [(2, False), (3, True)])
+def test_an_instruction_that_was_mostly_seen_nowhere_may_hit_anything(target: int, times: int, may_hit: bool) -> None:
+    # It writes where it is told to once, and then to where a device says.
+    loop = SOURCE.replace("movs r6, #2\n    movs r7", "movs r6, #%d\n    movs r7" % times)
+    source = loop % (OFTEN, OTHER, "str r6, [r5]", DEVICE, "r5")
+    done = run(source, {"r2": 7}, {POINTER: OBJECT, DEVICE: OTHER + 0x20 if not may_hit else target})
+    assert known(done) == (not may_hit)

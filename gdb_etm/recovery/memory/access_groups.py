@@ -29,6 +29,9 @@ _NONE: Final = -1
 _LARGEST: Final = 4096
 # Accesses to known addresses that a word's group must have: of fewer, not all instructions are seen that access it.
 _SEEN: Final = 32
+# The same of a store's instruction, unless that has more accesses to known addresses than to unknown ones: of fewer, it
+# is not seen what else it accesses, as code for lists of any type does.
+_SEEN_AT: Final = 8
 
 
 class AccessGroups:
@@ -52,6 +55,9 @@ class AccessGroups:
         self._on_stack: Set[int] = set()
         # How many accesses to known addresses a group has, at the last look.
         self._seen: CounterOf[int] = Counter()
+        # The same of an instruction, and all its accesses.
+        self._seen_at: CounterOf[int] = Counter()
+        self._times: CounterOf[int] = Counter()
         # The groups of accesses and words that were asked for since then.
         self._of_access: Dict[int, int] = {}
         self._of_word: Dict[int, int] = {}
@@ -62,7 +68,9 @@ class AccessGroups:
         What was seen before stays, even if it is known no more.
         """
         domain, accesses = self._ssa.domain, self._ssa.accesses
-        self._sites = self._sites or [self._where(access.number) for access in accesses]
+        if not self._sites:
+            self._sites = [self._where(access.number) for access in accesses]
+            self._times = Counter(self._sites)
         self._through_stack = self._through_stack or self._ssa.through_stack()
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         pairs: Set[Tuple[int, _Member]] = set()
@@ -79,7 +87,8 @@ class AccessGroups:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
         known = [site for access, site in zip(accesses, self._sites) if mask[access.address] == MASK]
         self._seen, self._of_access, self._of_word = Counter(), {}, {}
-        for site, count in Counter(known).items():
+        self._seen_at = Counter(known)
+        for site, count in self._seen_at.items():
             self._seen[self._group((_INSTRUCTION, site))] += count
 
     def _variable(self, address: int) -> int:
@@ -129,8 +138,12 @@ class AccessGroups:
     def _group_of_access(self, number: int) -> int:
         # _NONE if it may hit anything.
         access = self._ssa.accesses[number]
-        own = self._group((_INSTRUCTION, self._sites[number]))
-        return own if access.size and self._has_known[own] and not self._has_index(access.address) else _NONE
+        site = self._sites[number]
+        own = self._group((_INSTRUCTION, site))
+        if not access.size or not self._has_known[own] or self._has_index(access.address):
+            return _NONE
+        seen = self._seen_at[site]
+        return own if seen >= min(_SEEN_AT, (self._times[site] + 1) // 2) else _NONE
 
     def _group_of_word(self, word: int) -> int:
         # _NONE if anything may hit it.
