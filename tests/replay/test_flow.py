@@ -15,6 +15,7 @@ from gdb_etm.recovery.values import CoreState
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.traceunit.options import TraceOptions
 from tests.firmware.build import elf
+from tests.firmware.programs import board_of
 from tests.recovery.truth import Run, prepare
 from tests.traceunit.live import fixture_boards
 
@@ -71,12 +72,18 @@ def test_nothing_is_told_that_was_not_so(name: str, share: int, boards: Any, tmp
     assert 100 * known >= share * asked
 
 
-@pytest.mark.parametrize("program", ["kernel-O2", "mainstack-O0", "mainstack-O2"])
-def test_nor_of_threads(program: str, tmp_path: Path) -> None:
-    run = Run(prepare(program, tmp_path, 70001, "m33"), program, "m33")
+# Programs with threads, of which several are left at one place; the last two spill r7.
+THREADS = ("kernel-O2", "mainstack-O0", "mainstack-O2", "station-O2", "gateway-flto", "plant-O0", "text-Os", "script-Og")
+
+
+@pytest.mark.parametrize("program", THREADS)
+def test_nor_where_handlers_and_functions_set_them(program: str, tmp_path: Path) -> None:
+    board = board_of(program) or "m33"
+    run = Run(prepare(program, tmp_path, 70001, board), program, board)
     first = run.start(5000)
     history = run.history(first)
-    flow = Flow(history, CoreState({}, lambda address, size: None), run.end(), THREAD_CODE)
+    code = THREAD_CODE if board == "m33" else 0xFFFFFFF9
+    flow = Flow(history, CoreState({}, lambda address, size: None), run.end(), code)
     known = 0
     for number in range(1, len(history) + 1):
         for register, index in FOLLOWED.items():
