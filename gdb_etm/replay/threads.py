@@ -79,7 +79,8 @@ class PastThreads:
             return self._where(thread, number).address
         if name == "xpsr":
             return _THUMB
-        following = calls.threads.next(thread, number)
+        # What runs next of one that is not told apart from others may be another one's.
+        following = None if calls.threads.threads[thread - 1].alike else calls.threads.next(thread, number)
         if following is not None:
             return self._past.register(following, name)
         left = calls.threads.left(thread, number)

@@ -87,3 +87,15 @@ def test_one_that_does_not_has_those_that_the_handler_found() -> None:
 def test_where_calls_would_take_long_there_is_one_thread() -> None:
     found = PastThreads(lambda: None, lambda: [], Values({}))
     assert found.others(7) == [] and found.running(7) is None and found.register(2, 7, "pc") is None
+
+
+def test_one_that_is_not_told_apart_has_those_that_the_handler_found_as_well() -> None:
+    # Two were called from the same place; which of them goes on is not seen.
+    p = Path(FUNCTIONS).run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x200)
+    p.run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x102).switch(0x104, 0x402).switch(0x404, 0x104)
+    calls = p.calls()
+    one = calls.threads.threads[0]
+    left, following = calls.threads.left(1, 7), calls.threads.next(1, 7)
+    assert one.alike and left is not None and following is not None
+    past = Values({(following, "r4"): 4, (left, "r4"): 5})
+    assert PastThreads(lambda: calls, lambda: ["a", "b", "c"], past).register(1, 7, "r4") == 5
