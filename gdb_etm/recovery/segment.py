@@ -33,8 +33,8 @@ from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
+from gdb_etm.recovery.threads.switching_instructions import SwitchedBy
 from gdb_etm.recovery.values import CoreState, Fact, Finding, Tier, word_reader
 
 _IPSR = 0x1FF

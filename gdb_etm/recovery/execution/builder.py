@@ -40,9 +40,9 @@ from gdb_etm.recovery.ssa.runs import (
 from gdb_etm.recovery.ssa.segments import within
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches
 from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
+from gdb_etm.recovery.threads.switching_instructions import SwitchingInstructions
 
 _BIT: Final = 0xFFFFFFFE
 _NO_MODE: Final = 0xFFFFFFE0
@@ -91,7 +91,7 @@ class SsaBuilder:
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
         self.calls = CallMatcher(ssa)
-        self._switches = switches = PlainSwitches(history.program, ssa.rules.objects)
+        self._switches = switches = SwitchingInstructions(history.program, ssa.rules.objects)
         self._exceptions = TraceExceptions(ssa, self.calls, features, self._m_profile, switches.is_entry)
         self.threads = ThreadSwitches(
             *(ssa, history.program, switches, self._runs, self.calls, self._exceptions, self._address, word, later)

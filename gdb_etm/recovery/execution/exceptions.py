@@ -26,8 +26,8 @@ from gdb_etm.recovery.ssa.exception_frames import Waiting
 from gdb_etm.recovery.ssa.exception_frames import goes_on as after_request
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.saved_contexts import Wait
+from gdb_etm.recovery.threads.switching_instructions import SwitchedBy
 
 # What a handler does not change that may leave results in a frame.
 _MODE: Final = (HANDLER, FPCA)

@@ -16,11 +16,11 @@ from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part, handlers_at
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
 from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches, SwitchedBy
 from gdb_etm.recovery.threads.plain_turns import PlainMatches, match_turns, return_word
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
+from gdb_etm.recovery.threads.switching_instructions import SwitchedBy, SwitchingInstructions
 
 # Instructions before a plain function's switch in which it has saved its stack pointer.
 _BEFORE: Final = 24
@@ -56,7 +56,7 @@ class ThreadSwitches:
         self,
         ssa: TraceSsa,
         program: Program,
-        switches: PlainSwitches,
+        switches: SwitchingInstructions,
         runs: Sequence[Part],
         calls: CallMatcher,
         exceptions: TraceExceptions,

@@ -16,9 +16,9 @@ from gdb_etm.recovery.threads.chains import SOMEWHERE, ChainSearch, Chooser, Suc
 from gdb_etm.recovery.threads.context_switch import Switch
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Pointers, decide
 from gdb_etm.recovery.threads.joined import JoinedResidences
-from gdb_etm.recovery.threads.plain_switches import SwitchedBy
 from gdb_etm.recovery.threads.residences import Residence, ThreadTracker, follow_returns
 from gdb_etm.recovery.threads.scheduler import Handled
+from gdb_etm.recovery.threads.switching_instructions import SwitchedBy
 
 # Frames that are no further apart, in bytes, are believed to be of one stack.
 NEAR: Final = 128

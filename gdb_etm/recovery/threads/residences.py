@@ -13,7 +13,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Word, goes_on
 from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
 from gdb_etm.recovery.threads.control_blocks import Period
-from gdb_etm.recovery.threads.plain_switches import PlainSwitches, SwitchedBy
+from gdb_etm.recovery.threads.switching_instructions import SwitchedBy, SwitchingInstructions
 
 # Calls that one return may leave at once, as in calls.py.
 _DEEP: Final = 4
@@ -67,7 +67,7 @@ class ThreadTracker:
 
     :param program: The program that ran.
     :param switches: Works out what handlers do.
-    :param plain: Where SP becomes another stack's.
+    :param instructions: Which of them go over to another stack.
     :param outer: How many handlers run at the beginning.
     :param later: What ran afterwards; None when that is the end, or is not known.
     """
@@ -76,13 +76,13 @@ class ThreadTracker:
         self,
         program: Program,
         switches: ContextSwitches,
-        plain: PlainSwitches,
+        instructions: SwitchingInstructions,
         outer: int = 0,
         later: Optional[LaterThreads] = None,
     ) -> None:
         self._program = program
         self._switches = switches
-        self._plain = plain
+        self._instructions = instructions
         self.later = later
         # What the running handlers did.
         self._handled: List[Part] = []
@@ -141,7 +141,7 @@ class ThreadTracker:
         for at, template in enumerate(templates):
             if self.depth or self._outer:
                 self._switch(template)
-            elif template.rounds is not None and self._plain.has(template):
+            elif template.rounds is not None and self._instructions.has(template):
                 self._change(number + at, template.address + template.size)
                 self.after_change = templates[at + 1 :]
         last = templates[-1]
@@ -150,7 +150,7 @@ class ThreadTracker:
         self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
 
     def _switch(self, template: Template) -> None:
-        by = self._plain.in_handler(template)
+        by = self._instructions.in_handler(template)
         if by is not None and self.depth:
             self._switched = True
             self.switched_by.add(by)
@@ -170,7 +170,7 @@ class ThreadTracker:
         if one.left_at is not None and address not in goes_on(one.left_at, one.asked):
             if leave_calls(one.calls, address):
                 return
-            if one.asked and not self._plain.is_entry(address):
+            if one.asked and not self._instructions.is_entry(address):
                 one.outs.append((address, True))
             else:
                 one.calls.append(one.left_at)

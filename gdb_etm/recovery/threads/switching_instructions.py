@@ -23,7 +23,7 @@ class SwitchedBy(Enum):
     FUNCTION = "sp"
 
 
-class PlainSwitches:
+class SwitchingInstructions:
     """Tells where SP becomes another stack's, and where PSP does.
 
     :param program: The program that ran.
