@@ -48,6 +48,8 @@ class Effect(NamedTuple):
     lost: Tuple[int, ...] = ()
     # The return address that a call leaves in the link register.
     link: Optional[int] = None
+    # Other words that it writes, as a register and a distance from it: what was pushed there is there no more.
+    spoils: Tuple[Tuple[int, int], ...] = ()
     # Whether it goes to the address in the link register.
     returns: bool = False
     # Whether it writes a stack pointer by name, or chooses between stacks.
@@ -115,7 +117,8 @@ _NOTHING = Effect(0)
 def _conditional(effect: Effect) -> Effect:
     # Whether its condition held is not known, so neither is what it may have written.
     written = {register for register, _ in effect.loads + effect.constants} | {move[0] for move in effect.moves}
-    return Effect(0, lost=tuple(sorted(written.union(effect.lost))))
+    spoils = effect.spoils + tuple([(SP, distance) for _, distance in effect.stores])
+    return Effect(0, lost=tuple(sorted(written.union(effect.lost))), spoils=spoils)
 
 
 class _Evaluation:
@@ -126,6 +129,7 @@ class _Evaluation:
         self._template = template
         self._values: Dict[int, Optional[_Relative]] = {register: (register, 0) for register in TRACKED}
         self._stores: List[StackSlot] = []
+        self._spoils: List[Tuple[int, int]] = []
 
     def effect(self) -> Effect:
         template = self._template
@@ -155,7 +159,10 @@ class _Evaluation:
                 moves.append((register, *value))
         pointer = self._values[SP]
         pushes = pointer is not None and pointer[0] == SP and pointer[1] < 0
-        return Effect(0, tuple(self._stores) * pushes, tuple(loads), tuple(moves), tuple(constants), tuple(lost))
+        spoils = self._spoils + ([] if pushes else [(SP, distance) for _, distance in self._stores])
+        stores = tuple(self._stores) if pushes else ()
+        written = tuple(loads), tuple(moves), tuple(constants), tuple(lost)
+        return Effect(0, stores, *written, spoils=tuple(spoils))
 
     def _value(self, operand: int) -> Optional[_Relative]:
         return (_NUMBER, ~operand) if operand < 0 else self._values.get(operand)
@@ -174,6 +181,8 @@ class _Evaluation:
             address, value = values
             if detail == (4,) and address is not None and address[0] == SP and value in _UNCHANGED:
                 self._stores.append((_UNCHANGED[value], address[1]))
+            elif address is not None and address[0] in TRACKED:
+                self._spoils.append((address[0], address[1] & ~3))
         for output in outputs:
             self._values[output] = result
 

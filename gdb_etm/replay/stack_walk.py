@@ -284,6 +284,8 @@ class StackWalk:
         for register, distance in effect.stores:
             saved = SavedWord(top + distance, registers[register], number)
             self.state.stacks.setdefault(root, {})[saved.distance] = saved
+        for register, distance in effect.spoils:
+            self._spoil(registers[register], distance, number)
         for register, distance in effect.loads:
             word = self._load(root, top + distance, number)
             if register == PC:
@@ -304,6 +306,12 @@ class StackWalk:
             self._leaves = link, None
         if effect.moves and registers[SP][1] > top:
             self._drop()
+
+    def _spoil(self, base: Symbol, distance: int, number: int) -> None:
+        # What was pushed there was room for a variable.
+        words, at = self.state.stacks.get(base[0]), base[1] + distance
+        if words is not None and at in words:
+            words[at] = SavedWord(at, self._new(), number)
 
     def _load(self, root: int, distance: int, number: int) -> SavedWord:
         word = self.state.stacks.get(root, {}).get(distance)
