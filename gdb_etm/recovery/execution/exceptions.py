@@ -105,8 +105,8 @@ class TraceExceptions:
         self._open: List[Optional[_Entry]] = []
         # Handlers that run since before the beginning.
         self.outer = 0
-        # Whether threads use PSP, as what has switched between them shows last; None if nothing has.
-        self._on_process: Optional[bool] = None
+        # Whether threads use PSP, unless what has switched between them last shows that they use MSP.
+        self._on_process = True
         # Instructions with which handlers have set MSP, by number.
         self._changes: List[int] = []
         # Threads that were left, by the index of the exception.
@@ -290,7 +290,7 @@ class TraceExceptions:
         if left not in self._left:
             return None, []
         entry, pushed = self._left[left]
-        known = [(pushed.process, int(self._on_process is not False)), (pushed.frame, frame.address)]
+        known = [(pushed.process, int(self._on_process)), (pushed.frame, frame.address)]
         if entry.keeps_all:
             known += zip(pushed.words, frame.words)
         if frame.returns is not None:
@@ -298,7 +298,7 @@ class TraceExceptions:
         pairs = [(variable, self._ssa.constant(value)) for variable, value in known]
         until = entry.number, self._ssa.number
         changed: Optional[int] = None
-        if self._on_process is False:
+        if not self._on_process:
             changed = next((one for one in self._changes if one > entry.number), self._ssa.number)
         return Wait(entry.number, pushed.frame, frame.address, 0, changed), [
             Assumption(WAITING, PSP, constant, variable, *until) for variable, constant in pairs if variable != constant
@@ -314,7 +314,7 @@ class TraceExceptions:
     @property
     def _process(self) -> int:
         # The variable of whether threads use PSP.
-        return self._ssa.constant(0) if self._on_process is False else self._ssa.one
+        return self._ssa.one if self._on_process else self._ssa.constant(0)
 
     def _believe(self, variable: int, constant: int, number: int) -> None:
         # Assume that a variable is a constant.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
@@ -18,12 +18,9 @@ from gdb_etm.recovery.threads.context_switch import ContextSwitches
 from gdb_etm.recovery.threads.matching import Sequel, ThreadMatcher, Turn
 from gdb_etm.recovery.threads.plain_turns import PlainMatches, match_turns, return_word
 from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
-from gdb_etm.recovery.threads.saved_contexts import SavedContexts, Wait
+from gdb_etm.recovery.threads.saved_contexts import BEFORE, SavedContexts, Wait
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
 from gdb_etm.recovery.threads.switching_instructions import SwitchedBy, SwitchingInstructions
-
-# Instructions before a plain function's switch in which it has saved its stack pointer.
-_BEFORE: Final = 24
 
 
 class Possible(NamedTuple):
@@ -75,7 +72,7 @@ class ThreadSwitches:
         self._later = later
         # PSP and MSP at the end, as far as they are known.
         self.pointers: Dict[SwitchedBy, int] = {}
-        self._matcher = ThreadMatcher(self._new_tracker())
+        self._matcher = ThreadMatcher(self._new_tracker(()))
         # By the index of an exception return the variable of its frame's address.
         self.popped: Dict[int, int] = {}
         # By the index of an exception return that of the exception that left the thread which goes on.
@@ -97,8 +94,7 @@ class ThreadSwitches:
 
     def match(self) -> None:
         """Match threads where something has set a stack pointer."""
-        tracker = self._new_tracker()
-        self._track(tracker, 0)
+        tracker = self._track(0)
         ways = tracker.switched_by.union(() if self._later is None else self._later.switched_by)
         # Where there are two, nothing is said.
         by = next(iter(tracker.switched_by), None) if len(ways) == 1 else None
@@ -170,7 +166,7 @@ class ThreadSwitches:
         # The variable of the stack pointer that is saved; it may be a little above or below SP where that is changed.
         ssa = self._ssa
         base = ssa.base(at.pointer)
-        for access in reversed(ssa.accesses[ssa.first_access(at.number - _BEFORE) :]):
+        for access in reversed(ssa.accesses[ssa.first_access(at.number - BEFORE) :]):
             if access.store and ssa.base(access.data) == base != ssa.base(access.address):
                 return access.data
         return at.pointer
@@ -182,8 +178,7 @@ class ThreadSwitches:
 
         :param known: Gives a variable's value, if it is known.
         """
-        tracker = self._new_tracker()
-        self._track(tracker, number)
+        tracker = self._track(number)
         if SwitchedBy.FUNCTION in tracker.switched_by:
             return None
         values = {index: known(variable) for index, variable in self.popped.items()}
@@ -287,18 +282,17 @@ class ThreadSwitches:
         # At the end of all.
         return self.pointers if self._later is None else self._later.pointers
 
-    def _new_tracker(self) -> ThreadTracker:
+    def _new_tracker(self, runs: Sequence[Part]) -> ThreadTracker:
         switches = ContextSwitches(lambda address: self._ssa.read_constant(address, 4))
-        outer = handlers_at_start(self._runs)
-        return ThreadTracker(self._program, switches, self._switches, outer, self._later)
+        return ThreadTracker(self._program, switches, self._switches, handlers_at_start(runs), self._later)
 
-    def _track(self, tracker: ThreadTracker, number: int) -> None:
-        # From an instruction on.
-        started = not number
-        for index, item in enumerate(self._runs):
-            started = started or isinstance(item, InstructionRun) and item.number >= number
-            if not started:
-                continue
+    def _track(self, number: int) -> ThreadTracker:
+        # Follows what ran from an instruction on.
+        runs = self._runs
+        numbers = [item.number if isinstance(item, InstructionRun) else -1 for item in runs]
+        first = next((at for at, one in enumerate(numbers) if one >= number), len(runs)) if number else 0
+        tracker = self._new_tracker(runs[first:])
+        for index, item in enumerate(runs[first:], first):
             if isinstance(item, InstructionRun):
                 tracker.execute(item.number, item.templates, item.taken[-1] is not False)
             elif isinstance(item, Exception_):
@@ -307,3 +301,4 @@ class ThreadSwitches:
                 tracker.leave(index)
             elif isinstance(item, Chained):
                 tracker.chain()
+        return tracker

@@ -29,8 +29,8 @@ _NONE: Final = -1
 _LARGEST: Final = 4096
 # Accesses to known addresses that a word's group must have: of fewer, not all instructions are seen that access it.
 _SEEN: Final = 32
-# The same of a store's instruction, unless that has more accesses to known addresses than to unknown ones: of fewer, it
-# is not seen what else it accesses, as code for lists of any type does.
+# The same of a store's instruction, unless half of its accesses are to known addresses: of fewer, it is not seen what
+# else it accesses, as code for lists of any type does.
 _SEEN_AT: Final = 8
 
 

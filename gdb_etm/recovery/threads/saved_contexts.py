@@ -15,7 +15,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 _BELOW: Final = 160
 # Instructions that are looked at, after the exception, or before the plain function's switch.
 _SOON: Final = 400
-_BEFORE: Final = 24
+BEFORE: Final = 24
 
 
 class Wait(NamedTuple):
@@ -93,7 +93,7 @@ class SavedContexts:
         ssa = self._ssa
         domain = ssa.domain
         found: Dict[int, int] = {}
-        first, last = (wait.number - _BEFORE, wait.number) if wait.pushed else (wait.number + 1, wait.number + _SOON)
+        first, last = (wait.number - BEFORE, wait.number) if wait.pushed else (wait.number + 1, wait.number + _SOON)
         if wait.changed is not None:
             last = wait.changed
         low = wait.address - (0 if wait.pushed else _BELOW)
