@@ -181,20 +181,21 @@ class MayAlias:
         if is_supposed:
             return _NOWHERE, True
         unresolved = self.unresolved
+        is_wanted = self.wanted is not None and (older, later) in self.wanted
         newest = self._newest
-        if 0 <= newest < later and older < newest and self._is_unresolved[newest] and self.wanted is None:
+        if 0 <= newest < later and older < newest and self._is_unresolved[newest] and not is_wanted:
             # What is in the way of one byte is in that of others.
             if not ground_of(newest, byte, grounds) and self.may_write(newest, byte):
                 return newest, False
         low = bisect_left(unresolved, older + 1)
         if low == len(unresolved) or unresolved[low] >= later:
             return _NOWHERE, False
-        if self.wanted is None:
+        if not is_wanted:
             # Addresses become known in the order of the accesses: what waits for a late one is looked at less often.
             last = unresolved[bisect_left(unresolved, later, low) - 1]
             if last != newest and not ground_of(last, byte, grounds) and self.may_write(last, byte):
                 return last, False
-        if grounds and self.wanted is None:
+        if grounds and not is_wanted:
             barrier = self._still_blocked(older, later, byte, grounds)
             if barrier >= 0:
                 return barrier, False
@@ -203,7 +204,7 @@ class MayAlias:
             self._newest = barrier
             return barrier, supposed
         # Those before the barrier miss without a ground, unless they are supposed to.
-        number = self._without_ground(older, barrier if self.wanted is None else older + 1, later, byte, grounds)
+        number = self._without_ground(older, older + 1 if is_wanted else barrier, later, byte, grounds)
         return (barrier, True) if supposed and number >= 0 else (number, False)
 
     def _without_ground(self, older: int, since: int, later: int, byte: int, grounds: List[Ground]) -> int:
