@@ -18,6 +18,9 @@ _ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, LINK, FRAME, ALIGNED)
 # or of an instruction.
 Claim = Tuple[int, int, int]
 
+# That stacks are aligned to 8 bytes, in all of the program: a kernel may begin each thread's 4 bytes beside.
+EVEN_STACKS: Claim = (ALIGNED, SP, 1)
+
 
 class Distrust(NamedTuple):
     """What is not assumed any more."""
@@ -61,4 +64,6 @@ class Claims:
         if one.kind == CALL:
             # A function that does not keep one register may keep none, but the stack pointer is another matter.
             return (CALL, SP if one.slot == SP else 0, self._entered(one.number))
+        if one.kind == ALIGNED and one.distance == 7:
+            return EVEN_STACKS
         return (one.kind, one.slot, self._address(one.returned if one.kind == ARGUMENT else one.number))

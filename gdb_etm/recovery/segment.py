@@ -12,7 +12,7 @@ from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import DEAD, Premise
-from gdb_etm.recovery.distrust import Claims, Distrust
+from gdb_etm.recovery.distrust import EVEN_STACKS, Claims, Distrust
 from gdb_etm.recovery.execution.builder import SsaBuilder
 from gdb_etm.recovery.execution.stacking import failures
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
@@ -303,6 +303,8 @@ class Solution:
             self._regain()
         if self.rules.limit >= Tier.ASSUMED:
             claims = Claims(solver.assumptions, self._entered, self._within)
+            if self.flow.threads.has_odd_stacks:
+                self.distrust = self.distrust._replace(claims=self.distrust.claims | {EVEN_STACKS})
             solver.assumed(claims.doubted(self.distrust))
             self._tell_fallen()
             self.distrust = claims.found(solver.fallen, self.distrust)

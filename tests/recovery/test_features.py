@@ -39,6 +39,17 @@ class One:
         ((0xBF08, 0x4770, 0xEE30, 0x0A20, 0x4770), True),  # it eq; bxeq lr: what follows is reached
         ((0xF7FF, 0xBFEC, 0x4A05, 0x4770), False),  # b.w
         ((0xE92D, 0x4FF0, 0xF7FF, 0xFFEC, 0x4A05, 0x4770), False),  # push.w before it
+        ((0x4A00, 0x4770, 0xEE30, 0x0A20), False),  # ldr r2, [pc]; bx lr; the constant
+        ((0x4A00, 0x4770, 0x4770, 0x4770, 0xEE30, 0x0A20), True),  # another place than that of the constant
+        ((0xF8DF, 0x2004, 0x4770, 0xBF00, 0xEE30, 0x0A20), False),  # ldr.w r2, [pc, #4]
+        ((0xBF00, 0x4770, 0xEE30, 0x0A20, 0xF85F, 0x2008), True),  # ldr.w r2, [pc, #-8], never reached
+        ((0xE002, 0x0000, 0xEE30, 0x0A20, 0xF85F, 0x2008, 0x4770), False),  # b over the constant to it
+        # tbb [pc, r0]: of the table one target alone is behind it, and within the function.
+        ((0xE8DF, 0xF000, 0xEE30, 0x0A20, *[0] * 8, 0x4770), False),
+        # tbb: a target behind the first entries, where vadd.f32 is.
+        ((0xE8DF, 0xF000, 0x0202, 0xBF00, 0xEE30, 0x0A20, 0x4770), True),
+        ((0xE8DF, 0xF010, 0xEE30, 0x0A20, 0x0004, 0xBF00, 0x4770), False),  # tbh [pc, r0, lsl #1]
+        ((*[0x4770] * 31, 0xEE30, 0x0A20), False),  # over the function's end
     ],
 )
 def test_code_is_told_from_what_looks_like_floating_point(halves: Tuple[int, ...], expected: bool) -> None:

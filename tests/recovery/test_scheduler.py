@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import List, Set, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.functions.calls import BLOCK, THREAD, Assumption
-from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.functions.calls import BLOCK, CALL, THREAD, Assumption
+from gdb_etm.recovery.lift.operations import MASK, PSP, SP
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.solve.assumptions import Assumptions
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import HandlerAccess, Switch
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
@@ -82,3 +83,12 @@ def test_a_thread_goes_on_with_its_block() -> None:
     _, new = ran.handle(5, 8)
     assert told(ran.scheduler.same(2, 11), THREAD) == {(old, new, 0)}
     assert not ran.scheduler.same(3, 11)
+
+
+def test_what_was_loaded_before_the_pointer_may_have_been_written_falls() -> None:
+    ran = Ran()
+    made = [Assumption(BLOCK, PSP, 0, 1, 20, 3), Assumption(BLOCK, PSP, 0, 1, 20, 12), Assumption(CALL, SP, 0, 1, 2, 9)]
+    assumptions = Assumptions(ran.ssa, made, lambda number: number, lambda number: number)
+    # By a store before instruction 10: what the first one says was loaded before that, in a thread left after it.
+    assert assumptions.of_blocks(10) == {0}
+    assert assumptions.of_blocks(2) == set()

@@ -12,7 +12,8 @@ from gdb_etm.program.frame_rows import FrameRow
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Tier
-from tests.firmware.recovery.build import LEVELS
+from tests.firmware.build import compiler
+from tests.firmware.recovery.build import LEVELS, build
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.score import Uses, in_mid_run, recover, score
 from tests.recovery.small import CODE, RAM, built
@@ -354,6 +355,18 @@ def test_a_kernel(program: str, tmp_path: Path) -> None:
     assert not found.wrong
     assert found.sp.percent(Tier.ASSUMED) > 97
     assert found.live.percent(Tier.ASSUMED) > 70
+
+
+@pytest.mark.skipif(compiler() is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.parametrize("program, halt", [("kernel-Os", 70001), ("kernel-O2", 52000), ("mainstack-O2", 30001)])
+def test_a_kernel_whose_stacks_are_no_multiples_of_8(program: str, halt: int, tmp_path: Path) -> None:
+    path = str(tmp_path / (program + ".elf"))
+    build(program, path, "-DODD_STACKS=1")
+    run = Run(prepare(path, tmp_path, halt), path)
+    for window in (300, 3000):
+        found = score(run, Uses(run), *recover(run, window))
+        assert not found.wrong
+    assert found.sp.percent(Tier.ASSUMED) > 90
 
 
 REQUESTS = [("O0", "m4", 50001), ("O0", "m33", 30001), ("Os", "m33", 70001), ("O2", "m4", 20001), ("O2", "m7", 60001)]

@@ -20,6 +20,8 @@ _LARGEST = 1 << 20
 Frames = List[Tuple[ActivationSpan, int]]
 # Bytes that an exception pushes, with floating-point registers and alignment (Armv8-M ARM, B3.19).
 _FRAME = 112
+# Bytes that an instruction pushes: 16 registers of 8 bytes, below SP as it was before.
+_PUSHED = 128
 # Instructions in which a function makes its frame.
 _PROLOGUE = 40
 # Where who made a pointer is open.
@@ -65,7 +67,12 @@ class Stacks:
         activation, victim = self._scene.activation(number), self._object(address)
         if activation is None or victim is None:
             return None
-        for active in self._stacks(activation, number):
+        stacks = self._stacks(activation, number)
+        bottom, top = self._scene.register(number, "sp"), self._top(stacks[-1])
+        if bottom is not None and top is not None and bottom - _PUSHED <= address < top:
+            # It is in the frames of the handler's own stack: the interrupted thread's has not grown to there.
+            stacks = stacks[-1:]
+        for active in stacks:
             pointer = self._top(active)
             if pointer is None or not 0 <= pointer - address < _LARGEST:
                 continue

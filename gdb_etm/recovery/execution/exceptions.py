@@ -31,6 +31,8 @@ from gdb_etm.recovery.threads.switching_instructions import SwitchedBy
 
 # What a handler does not change that may leave results in a frame.
 _MODE: Final = (HANDLER, FPCA)
+# In xPSR: 1 where the frame is 4 bytes further down, to be aligned.
+_PADDED: Final = 9
 
 
 class Suspended(NamedTuple):
@@ -303,6 +305,27 @@ class TraceExceptions:
         return Wait(entry.number, pushed.frame, frame.address, 0, changed), [
             Assumption(WAITING, PSP, constant, variable, *until) for variable, constant in pairs if variable != constant
         ]
+
+    def is_odd(self, left: Optional[int], frame: Waiting) -> bool:
+        """Check whether a thread's frames are at no multiples of 8.
+
+        :param left: Index of the exception that left it; None for the thread that the active handlers have interrupted.
+        :param frame: The exception's frame, in memory; xPSR tells by how much it was aligned.
+        """
+        found = self._left.get(-1 if left is None else left)
+        active = self._open[0] if self._open and not self.outer else None
+        entry = active if left is None else found[0] if found is not None else None
+        if entry is None or entry.frame == NO_FRAME or not frame.words:
+            return False
+        base, above = self._ssa.base_and_distance(entry.frame)
+        other, pointer = self._ssa.base_and_distance(entry.kept[0])
+        return base == other and bool(above - pointer + frame.address + (frame.words[-1] >> _PADDED & 1) * 4 & 7)
+
+    @property
+    def interrupted_at(self) -> Optional[int]:
+        """Where the thread goes on that the active handlers have interrupted, if they have switched to no other one."""
+        entry = self._open[0] if self._open and not self.outer else None
+        return None if entry is None else entry.address
 
     def left(self, index: int) -> Suspended:
         """Give where a thread was left.

@@ -11,7 +11,7 @@ from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
 from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, CallMatcher
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.ssa.exception_frames import Waiting, Word, can_search, reached
+from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, Waiting, Word, can_search, reached
 from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part, handlers_at_start
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.context_switch import ContextSwitches
@@ -78,6 +78,8 @@ class ThreadSwitches:
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._resumed: Dict[int, int] = {}
         self._waiting: List[Tuple[int, Waiting]] = []
+        # Whether a thread waits on a stack whose frames are no multiples of 8.
+        self.has_odd_stacks = False
         # What plain functions switched, and the threads that they left, by their instructions.
         self._turns = PlainMatches({}, [])
         self._changed: Dict[int, Tuple[Suspended, int]] = {}
@@ -194,6 +196,7 @@ class ThreadSwitches:
         """
         left_at = self._exceptions.left
         waits = [self._exceptions.waits(left, frame) for left, frame in self._waiting]
+        self.has_odd_stacks = self._has_odd_stacks(word)
         for left, _ in self._waiting:
             finish(left_at(left))
         for saved in self._turns.waiting:
@@ -213,6 +216,13 @@ class ThreadSwitches:
             self._calls.assumptions += assumptions
         found = [wait for wait, _ in waits if wait is not None]
         return SavedContexts(self._ssa, found, word, self._calls.assumptions)
+
+    def _has_odd_stacks(self, word: Word) -> bool:
+        exceptions, pointer = self._exceptions, self.pointers.get(SwitchedBy.PROCESS_STACK)
+        frames: List[Tuple[Optional[int], Waiting]] = list(self._waiting)
+        if pointer is not None and word(pointer + 24) == exceptions.interrupted_at is not None:
+            frames.append((None, ExceptionFrames((), word, set()).read(pointer)))
+        return any(exceptions.is_odd(left, frame) for left, frame in frames)
 
     @property
     def is_open(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.frame_rows import FrameRow
+from gdb_etm.program.isa import InstructionKind
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
@@ -75,9 +76,10 @@ class StackFrames:
         return distance if distance is not None and template.address < end else None
 
     def _sets(self, start: int, like: Template, register: int) -> bool:
-        # Whether the instruction before an address writes a register.
+        # Whether the instruction before an address writes a register and goes on there, as one that returns does not.
         before = [self._template(start - size, like) for size in (2, 4)]
-        return any(one is not None and one.address + one.size == start and register in one.writes for one in before)
+        found = [one for one in before if one is not None and one.address + one.size == start]
+        return any(register in one.writes and one.kind is InstructionKind.OTHER for one in found)
 
     def _body(self, start: int, like: Template, register: int, distance: int) -> Tuple[int, Optional[int]]:
         # Where the part that begins with a frame pointer ends, and the stack pointer's distance in it, if it is fixed.

@@ -151,11 +151,10 @@ class Circles:
         return _UNKNOWN if word is None else (_BYTE, word >> 8 * (address & 3) & _BYTE)
 
     def _is_shown(self, number: int) -> bool:
-        # Whether memory shows where an access was to: by what a store has changed, or what a load was known to get.
+        # Whether memory shows where an access was to, by what a store has changed.
         access, start = self._ssa.accesses[number], self._address(number)
         if not access.store:
-            data = access.data
-            return bool(self._known_before.mask[data] & _BYTE and self._known_before.bits[data])
+            return False
         for address in range(start, start + access.size):
             before, after = self._before(number, address), self._after(number, address)
             if before[0] == after[0] == _BYTE and before[1] != after[1] and self._byte(number, address) == after:

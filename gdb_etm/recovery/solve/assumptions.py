@@ -67,6 +67,8 @@ class Assumptions:
     def is_refuted(self, assumption: Assumption) -> bool:
         """Check whether an assumption is known to be false."""
         domain, one, other = self._domain, assumption.before, assumption.after
+        if assumption.kind == ALIGNED:
+            return bool(domain.bits[one] & domain.mask[one] & assumption.distance)
         if assumption.kind > HANDLER:
             return False
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
@@ -106,10 +108,13 @@ class Assumptions:
     def of_blocks(self, until: int) -> Set[int]:
         """Give all that rests on which blocks the scheduler keeps threads in.
 
+        What a thread has loaded before it was left counts from where it did.
+
         :param until: The last instruction before which threads were left.
         """
+        made = enumerate(self.made)
         return self.of_switches(
-            {n for n, one in enumerate(self.made) if one.number <= until and self._rests_on_blocks(one)}
+            {n for n, one in made if min(one.number, one.returned) <= until and self._rests_on_blocks(one)}
         )
 
     def _rests_on_blocks(self, one: Assumption) -> bool:
@@ -132,11 +137,13 @@ class Assumptions:
     def of_functions(self, refuted: Set[int]) -> Set[int]:
         """List the assumptions that say the same of the code.
 
-        That a function keeps registers, but for SP, and call frame information at one address.
+        That a function keeps registers, but for SP, and call frame information at one address; and that stacks are
+        aligned to 8 bytes.
         """
         fallen = [self.made[number] for number in refuted]
         entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.slot != SP}
         told = {self._address(one.number) for one in fallen if one.kind == FRAME}
+        odd = any(_is_of_stack(one) for one in fallen)
         return {
             number
             for number, one in enumerate(self.made)
@@ -145,12 +152,19 @@ class Assumptions:
             and self._entered(one.number) in entered
             or one.kind == FRAME
             and self._address(one.number) in told
+            or odd
+            and _is_of_stack(one)
         }
 
     def of_kinds(self, blamed: Set[int]) -> Set[int]:
         """List the assumptions of the same kinds; those on SP count apart."""
         kinds = {(one.kind, one.slot == SP) for one in [self.made[number] for number in blamed]}
         return {number for number, one in enumerate(self.made) if (one.kind, one.slot == SP) in kinds}
+
+
+def _is_of_stack(one: Assumption) -> bool:
+    # Whether it says that a stack is aligned to 8 bytes.
+    return one.kind == ALIGNED and one.distance == 7
 
 
 def _is_across(call: Assumption, switch: Assumption) -> bool:

@@ -151,12 +151,13 @@ class _Code:
             return True
         if bounds[0] not in self._known:
             self._known[bounds[0]] = self._follow(bounds)
-        begins, second = self._known[bounds[0]]
-        return address in begins or address not in second
+        begins, others = self._known[bounds[0]]
+        return address in begins or address not in others and address + 4 <= bounds[1]
 
     def _follow(self, bounds: Tuple[int, int]) -> Tuple[Set[int], Set[int]]:
+        # Where instructions begin; the halfwords within them, of constants and of tables.
         begins: Set[int] = set()
-        second: Set[int] = set()
+        others: Set[int] = set()
         todo = [(bounds[0], 0)]
         while todo:
             at, it_state = todo.pop()
@@ -165,9 +166,42 @@ class _Code:
                 continue
             begins.add(at)
             if insn.size == 4:
-                second.add(at + 2)
+                others.add(at + 2)
+            others.update(self._constant(at, insn))
             todo += self._after(at, insn, it_state)
-        return begins, second
+            table, targets = self._table(at, insn, bounds[1])
+            others.update(table)
+            todo += [(target, 0) for target in targets]
+        return begins, others
+
+    def _constant(self, at: int, insn: Insn) -> Iterable[int]:
+        # The halfwords of a constant that LDR loads, relative to PC (Armv8-M ARM, C2.4; encodings T1 and T2).
+        code = self._program.read(at, insn.size)
+        half = code[0] | code[1] << 8
+        if insn.size == 2 and half >> 11 == 9:
+            distance = (half & 0xFF) * 4
+        elif insn.size == 4 and half & 0xFF7F == 0xF85F:
+            distance = (code[2] | code[3] << 8) & 0xFFF
+            distance = distance if half & 0x80 else -distance
+        else:
+            return ()
+        word = (at + 4 & ~3) + distance
+        return (word, word + 2)
+
+    def _table(self, at: int, insn: Insn, end: int) -> Tuple[Iterable[int], List[int]]:
+        # The halfwords of the table behind TBB or TBH, and the targets: it goes on to the least of these at most.
+        code = self._program.read(at, insn.size)
+        if insn.size != 4 or code[:2] != b"\xdf\xe8" or code[3] != 0xF0 or code[2] & 0xE0:
+            return (), []
+        size = 2 if code[2] & 0x10 else 1
+        start = place = at + 4
+        targets: List[int] = []
+        while place + size <= min(targets, default=end):
+            target = start + 2 * int.from_bytes(self._program.read(place, size), "little")
+            place += size
+            if place <= target < end:
+                targets.append(target)
+        return range(start, place, 2), targets
 
     def _after(self, at: int, insn: Insn, it_state: int) -> List[Tuple[int, int]]:
         code = self._program.read(at, insn.size)

@@ -71,14 +71,15 @@ def board_of(program: str) -> str:
     return ("m33", "m4", "m7")[(source + level) % 3]
 
 
-def build(program: str, out: str) -> None:
+def build(program: str, out: str, *more: str) -> None:
     """Build a program.
 
     :param out: Path of the ELF file to write.
+    :param more: Options of the compiler.
     """
     name, _, level = program.partition("-")
     prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
-    options = _FLAGS + prefixes + ["-" + level] + _MORE.get(name, [])
+    options = _FLAGS + prefixes + ["-" + level, *_MORE.get(name, []), *more]
     command = [compiler() or "arm-none-eabi-gcc", *options, "../start.c", "limits.c", name + ".c", "-lgcc", "-o", out]
     subprocess.run(command, cwd=FOLDER, check=True)
 

@@ -1,6 +1,7 @@
 /*
- * Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS, and
- * ALL_ON_MSP if handlers are to use the threads' stacks.
+ * Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS;
+ * ALL_ON_MSP if handlers are to use the threads' stacks; ODD_STACKS as 1 if each is to begin 4 bytes below a multiple of
+ * 8, as those of some kernels do.
  */
 
 #ifndef THREADS_H
@@ -8,6 +9,10 @@
 
 #include "inputs.h"
 #include "limits.h"
+
+#ifndef ODD_STACKS
+#define ODD_STACKS      0
+#endif
 
 struct task {
     uint32_t *stack;
@@ -148,7 +153,7 @@ static void sleep(uint32_t time)
 
 static void make(struct task *task, void (*entry)(void))
 {
-    uint32_t *frame = task->words + STACK_WORDS - 17;
+    uint32_t *frame = task->words + STACK_WORDS - 17 - ODD_STACKS;
 
     for (unsigned i = 0; i < 17; ++i)
         frame[i] = 0x01010101 * i;
