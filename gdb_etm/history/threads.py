@@ -9,6 +9,7 @@ from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame, Function
 from gdb_etm.history.stacks import HistorySegment
 from gdb_etm.protocols.elements import Exception_, Gap
+from gdb_etm.protocols.profile import nothing_ran
 
 
 class HistoryThread(NamedTuple):
@@ -193,15 +194,19 @@ class Threads:
 
 
 def _of_unseen(rows: Sequence[FrameEntry]) -> Set[int]:
-    # Entries of handlers that ran already where the history begins, or goes on after a gap: one returns.
+    # Entries of handlers that ran already where the history begins, or goes on after a gap: one returns, or another
+    # exception is chained to it.
     found: Set[int] = set()
-    first, taken = 0, False
+    first = depth = 0
     for at, row in enumerate(rows):
-        if isinstance(row.event, Gap):
-            first, taken = at + 1, False
-        elif isinstance(row.event, Exception_):
-            taken = True
-        elif row.entered is Entered.EXCEPTION_RETURN and not taken:
-            found.update(range(first, at))
-            taken = True
+        event = row.event
+        if isinstance(event, Gap):
+            first, depth = at + 1, 0
+        elif isinstance(event, Exception_) and not (event.return_address and nothing_ran(event.return_address)):
+            depth += 1
+        elif isinstance(event, Exception_) or row.entered is Entered.EXCEPTION_RETURN:
+            if not depth:
+                found.update(range(first, at))
+                first = at
+            depth = max(depth, 1) if isinstance(event, Exception_) else max(depth - 1, 0)
     return found

@@ -314,6 +314,14 @@ def test_a_handler_in_which_a_history_begins_is_no_thread() -> None:
     assert [one.function and one.function.name, other.function and other.function.name] == ["main", "task"]
 
 
+def test_a_handler_in_which_a_history_begins_is_none_if_another_one_is_chained_to_it() -> None:
+    p = Path(FUNCTIONS).of("Cortex-M4").run(0x702, 1, BX_LR).take("PendSV", 14, 0xFFFFFFFD)
+    p.run(0x708, 1, BX_LR).event(ExceptionReturn(0)).run(0x100, 2).take("SysTick", 15, 0x104).run(0x710, 1, BX_LR)
+    p.take("PendSV", 14, 0xFFFFFFFD).run(0x708, 1, BX_LR).event(ExceptionReturn(0)).run(0x104, 2)
+    (one,) = p.calls().threads.threads
+    assert (one.first, one.instructions) == (5, 4)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_thread_has_what_it_ran_and_its_outermost_function_at_level_0(program: str) -> None:

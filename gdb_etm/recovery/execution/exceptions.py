@@ -323,7 +323,7 @@ class TraceExceptions:
 
     @property
     def interrupted_at(self) -> Optional[int]:
-        """Where the thread goes on that the active handlers have interrupted, if they have switched to no other one."""
+        """Where the interrupted thread goes on, unless handlers have switched to another."""
         entry = self._open[0] if self._open and not self.outer else None
         return None if entry is None else entry.address
 
