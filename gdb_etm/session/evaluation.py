@@ -109,21 +109,22 @@ def _at_cursor(session: DebugSession, decoded: Decoded, known: Recovered) -> Opt
     return Moment(session, decoded, known, cursor.position.number, cursor.selected, address)
 
 
-def printed(at: Moment, command: str) -> List[Marked]:
+def printed(at: Moment, command: str, in_part: bool = False) -> List[Marked]:
     """Run a command of the second GDB at a moment.
 
+    :param in_part: Whether what it printed before something went wrong will do.
     :raises CommandError: It could not; in its words.
     :raises ConnectError: There is none.
     """
     viewer = _Viewer(at)
     final = viewer.ask(command, at.known.recovery.rules.limit)
     worst = viewer.past.worst
-    if final.error is not None:
+    if final.error is not None and not (in_part and final.lines):
         raise CommandError(final.error.rstrip("."))
     tiers = [worst] * len(final.lines)
     for tier in reversed([one for one in (Tier.EXACT, Tier.ASSUMED) if one < worst]):
         weaker = viewer.ask(command, tier)
-        lines = weaker.lines if weaker.error is None else []
+        lines = weaker.lines if weaker.error is None or in_part else []
         for index, line in enumerate(lines[: len(tiers)]):
             if _body(line) == _body(final.lines[index]):
                 tiers[index] = tier
@@ -218,8 +219,8 @@ def marks(lines: Sequence[Marked]) -> List[str]:
 
 
 def arguments(at: Moment) -> List[Arguments]:
-    """List the arguments of the frames at a moment, innermost first."""
-    lines = printed(at._replace(level=0, address=None), "backtrace")
+    """List the arguments of the frames at a moment, innermost first, as far as GDB unwinds."""
+    lines = printed(at._replace(level=0, address=None), "backtrace", in_part=True)
     found = [(_FRAME.match(line.text), line.tier) for line in lines]
     return [_arguments(one, tier) for one, tier in found if one is not None]
 
