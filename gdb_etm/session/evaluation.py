@@ -219,7 +219,7 @@ def marks(lines: Sequence[Marked]) -> List[str]:
 
 
 def arguments(at: Moment) -> List[Arguments]:
-    """List the arguments of the frames at a moment, innermost first, as far as GDB unwinds."""
+    """List the frames' arguments, innermost first, as far as GDB unwinds."""
     lines = printed(at._replace(level=0, address=None), "backtrace", in_part=True)
     found = [(_FRAME.match(line.text), line.tier) for line in lines]
     return [_arguments(one, tier) for one, tier in found if one is not None]
