@@ -1,4 +1,4 @@
-"""Worked by hand: whose stack a word belongs to, where a handler has its own."""
+"""Worked by hand: whose stack a word is on."""
 
 from __future__ import annotations
 
