@@ -58,7 +58,9 @@ void ask(void)
 def test_arguments_are_shown_as_far_as_gdb_unwinds(tmp_path: Path) -> None:
     (tmp_path / "handler.s").write_text(HANDLER)
     (tmp_path / "program.c").write_text(PROGRAM)
-    options = "-mcpu=cortex-m33 -mthumb -Os -g -ffreestanding -nostdlib -nostartfiles -Wl,--no-warn-rwx-segments".split()
+    options = (
+        "-mcpu=cortex-m33 -mthumb -Os -g -ffreestanding -nostdlib -nostartfiles -Wl,--no-warn-rwx-segments".split()
+    )
     command = [compiler() or "", *options, "-T", str(LINKED), "handler.s", "program.c", "-o", "program.elf"]
     subprocess.run(command, cwd=tmp_path, check=True)
     path = tmp_path / "program.elf"

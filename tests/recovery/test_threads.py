@@ -357,12 +357,19 @@ def test_a_kernel(program: str, tmp_path: Path) -> None:
     assert found.live.percent(Tier.ASSUMED) > 70
 
 
+OTHER_KERNELS = [("kernel-Os", 70001, "-DODD_STACKS=1"), ("kernel-O2", 52000, "-DODD_STACKS=1")]
+OTHER_KERNELS += [("mainstack-O2", 30001, "-DODD_STACKS=1"), ("kernel-O2", 18922, "-DEITHER_STACK")]
+OTHER_KERNELS += [("kernel-Os", 28587, "-DEITHER_STACK"), ("kernel-O0", 73618, "-DEITHER_STACK")]
+
+
 @pytest.mark.skipif(compiler() is None, reason="no arm-none-eabi-gcc")
-@pytest.mark.parametrize("program, halt", [("kernel-Os", 70001), ("kernel-O2", 52000), ("mainstack-O2", 30001)])
-def test_a_kernel_whose_stacks_are_no_multiples_of_8(program: str, halt: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program, halt, option", OTHER_KERNELS)
+def test_stacks_at_no_multiples_of_8_and_threads_that_may_use_either(
+    program: str, halt: int, option: str, tmp_path: Path
+) -> None:
     path = str(tmp_path / (program + ".elf"))
-    build(program, path, "-DODD_STACKS=1")
-    run = Run(prepare(path, tmp_path, halt), path)
+    build(program, path, option)
+    run = Run(prepare(path, tmp_path, halt, "m4"), path, "m4")
     for window in (300, 3000):
         found = score(run, Uses(run), *recover(run, window))
         assert not found.wrong

@@ -109,6 +109,8 @@ class TraceExceptions:
         self.outer = 0
         # Whether threads use PSP, unless what has switched between them last shows that they use MSP.
         self._on_process = True
+        # Whether each may use either.
+        self._has_either = False
         # Instructions with which handlers have set MSP, by number.
         self._changes: List[int] = []
         # Threads that were left, by the index of the exception.
@@ -121,11 +123,13 @@ class TraceExceptions:
         """Whether a handler of M-profile runs."""
         return self._m_profile and (bool(self._open) or self.outer > 0)
 
-    def switch(self, by: SwitchedBy) -> None:
+    def switch(self, by: SwitchedBy, is_either: bool = False) -> None:
         """Note that a handler returns to another thread.
 
         :param by: What it has set.
+        :param is_either: Whether threads may use either stack.
         """
+        self._has_either |= is_either
         if by is SwitchedBy.MAIN_STACK:
             self._changes.append(self._ssa.number)
         if None not in self._open or by is SwitchedBy.PROCESS_STACK:
@@ -218,7 +222,7 @@ class TraceExceptions:
         resumption = None
         if self._m_profile:
             resumption = self._semantics.pop(target, current)
-            if kind == THREAD or switched:
+            if (kind == THREAD or switched) and not self._has_either:
                 self._believe(resumption.process, self._process, ssa.number)
             if entry is None or kind == THREAD:
                 frame = resumption.frame
@@ -292,7 +296,8 @@ class TraceExceptions:
         if left not in self._left:
             return None, []
         entry, pushed = self._left[left]
-        known = [(pushed.process, int(self._on_process)), (pushed.frame, frame.address)]
+        known = [] if self._has_either else [(pushed.process, int(self._on_process))]
+        known.append((pushed.frame, frame.address))
         if entry.keeps_all:
             known += zip(pushed.words, frame.words)
         if frame.returns is not None:

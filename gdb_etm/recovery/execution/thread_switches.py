@@ -140,10 +140,10 @@ class ThreadSwitches:
         """
         calls = self._calls
         if self._exceptions.is_active:
-            by = self._switches.in_handler(template)
+            by, is_either = self._switches.in_handler(template), self._switches.is_either(template)
             if by is not None:
-                self._exceptions.switch(by)
-            if by is SwitchedBy.MAIN_STACK:
+                self._exceptions.switch(by, is_either)
+            if by is SwitchedBy.MAIN_STACK or is_either:
                 calls.change_stack()
         elif template.rounds is not None and self._switches.has(template):
             self._change(Suspended(self._ssa.number, calls.activation, calls.stack, pointer), current)

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from enum import Enum
 from typing import Dict, Optional, Tuple
 
+from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
 from gdb_etm.program.objects import Objects
 from gdb_etm.program.stack_changes import StackChanges
@@ -58,8 +59,19 @@ class SwitchingInstructions:
             self._in_handlers[template.address] = self._of_handler(template)
         return self._in_handlers[template.address]
 
+    def is_either(self, template: Template) -> bool:
+        """Check whether a handler sets PSP there, or else MSP, as EXC_RETURN says which of them the thread uses.
+
+        :param template: With which it goes over to another stack.
+        """
+        bounds = None if template.condition == ALWAYS else self._function(template.address)
+        return bounds is not None and all(self._changes.of_handler(*bounds, process) for process in (False, True))
+
     def _of_handler(self, template: Template) -> Optional[SwitchedBy]:
         is_process = PSP in template.writes
+        if not is_process and self.is_either(template):
+            # That is told by where it sets PSP.
+            return None
         bounds = self._function(template.address)
         if bounds is None:
             return SwitchedBy.PROCESS_STACK if is_process else None

@@ -1,7 +1,7 @@
 /*
  * Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS;
- * ALL_ON_MSP if handlers are to use the threads' stacks; ODD_STACKS as 1 if each is to begin 4 bytes below a multiple of
- * 8, as those of some kernels do.
+ * ALL_ON_MSP if handlers are to use the threads' stacks; EITHER_STACK if a thread may use either stack pointer, as bit 2
+ * of EXC_RETURN says; ODD_STACKS as 1 if each is to begin 4 bytes below a multiple of 8, as those of some kernels do.
  */
 
 #ifndef THREADS_H
@@ -94,6 +94,23 @@ __attribute__((naked)) void SVC_Handler(void)
 
 __attribute__((naked)) void PendSV_Handler(void)
 {
+#ifdef EITHER_STACK
+    __asm volatile(
+        "tst    lr, #4\n\t"
+        "ite    eq\n\t"
+        "mrseq  r0, msp\n\t"
+        "mrsne  r0, psp\n\t"
+        "stmdb  r0!, {r4-r11, lr}\n\t"
+        "it     eq\n\t"
+        "moveq  sp, r0\n\t"
+        "bl     switch_task\n\t"
+        "ldmia  r0!, {r4-r11, lr}\n\t"
+        "tst    lr, #4\n\t"
+        "ite    eq\n\t"
+        "msreq  msp, r0\n\t"
+        "msrne  psp, r0\n\t"
+        "bx     lr");
+#else
     __asm volatile(
         "mrs    r0, psp\n\t"
         "stmdb  r0!, {r4-r11, lr}\n\t"
@@ -101,6 +118,7 @@ __attribute__((naked)) void PendSV_Handler(void)
         "ldmia  r0!, {r4-r11, lr}\n\t"
         "msr    psp, r0\n\t"
         "bx     lr");
+#endif
 }
 
 /* Starts the first task: its stack pointer becomes that of an exception return. */
