@@ -60,7 +60,7 @@ class SwitchingInstructions:
         return self._in_handlers[template.address]
 
     def is_either(self, template: Template) -> bool:
-        """Check whether a handler sets PSP there, or else MSP, as EXC_RETURN says which of them the thread uses.
+        """Check whether a handler sets PSP, or else MSP, as EXC_RETURN says.
 
         :param template: With which it goes over to another stack.
         """
