@@ -14,7 +14,7 @@ In the order in which they are used:
 - ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and
   accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.
 - ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed; ``late.py``: stores that
-  may have failed after they ran.
+  may have failed after they ran; ``requests.py``: the SVC that asked for a handler.
 - ``astray.py``: returns to where no call was, which may be what went wrong before the fault.
 - ``blocks.py``: blocks that allocators gave.
 - ``decisions.py``: the branches on which an instruction depended.

@@ -13,6 +13,7 @@ from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.library import is_report
 from gdb_etm.diagnosis.operands import Operand, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
+from gdb_etm.diagnosis.requests import asked_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.modes import status_name
@@ -359,10 +360,10 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
         indirect = last.target is not None and last.target >= 0
         bad = _target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
         # It went to a function.
-        bad = tuple([one._replace(why="") for one in bad])
-        return FaultSite(None, number, last.address, False, None, bad)
+        return FaultSite(None, number, last.address, False, None, tuple([one._replace(why="") for one in bad]))
     if found is None or called_at is None:
         return None
+    called_at = asked_at(scene, called_at)
     site = FaultSite(None, called_at, scene.index.address(called_at), False, found, ())
     if site.is_uncaught:
         # A library throws for those who have called it.
@@ -394,7 +395,6 @@ def _condition(scene: Scene, called_at: int) -> Tuple[Bad, ...]:
     own = scene.activation(called_at)
     for number in range(called_at, max(called_at - _REACH, 0), -1):
         template = scene.template(number)
-        if scene.activation(number) is not own or template is None or not decides(template):
-            continue
-        return (Bad("the condition", None, "", compared(scene, number)),)
+        if scene.activation(number) is own and template is not None and decides(template):
+            return (Bad("the condition", None, "", compared(scene, number)),)
     return ()

@@ -1,12 +1,14 @@
 """Real GDB: a handler in assembler code, without call frame information.
 
-GDB cannot unwind it, and ends with an error after the frames that it has found.
+A program asks for it by SVC when it has noticed a mistake.  GDB cannot unwind the handler, and ends with an error after
+the frames that it has found.
 """
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import List
 
 import pytest
 
@@ -37,36 +39,49 @@ SVC_Handler:
     pop {r0, pc}
 """
 PROGRAM = """
-__attribute__((noinline)) static void end(unsigned reason, const unsigned *frame)
+__attribute__((noinline)) static void fatal_error(unsigned reason, const unsigned *frame)
 {
     __asm volatile("bkpt" :: "r"(reason), "r"(frame));
 }
 
 void stop(const unsigned *frame)
 {
-    end(3, frame);
+    fatal_error(3, frame);
     __asm volatile("");
 }
 
+unsigned limit;
+
 void ask(void)
 {
-    __asm volatile("svc 2");
+    for (unsigned count = 0; count < 20; ++count)
+        if (count == limit)
+            __asm volatile("svc 2");
 }
 """
 
 
-def test_arguments_are_shown_as_far_as_gdb_unwinds(tmp_path: Path) -> None:
+def asked(tmp_path: Path, command: str) -> List[str]:
+    """Run the program, and a command at its end."""
     (tmp_path / "handler.s").write_text(HANDLER)
     (tmp_path / "program.c").write_text(PROGRAM)
     options = (
         "-mcpu=cortex-m33 -mthumb -Os -g -ffreestanding -nostdlib -nostartfiles -Wl,--no-warn-rwx-segments".split()
     )
-    command = [compiler() or "", *options, "-T", str(LINKED), "handler.s", "program.c", "-o", "program.elf"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    path = tmp_path / "program.elf"
-    output = run_gdb(["etm connect board:m33 --elf %s" % path, "etm start", "continue", "echo >>>\\n", "etm backtrace"])
-    frames = [line for line in output.split(">>>\n")[1].splitlines() if line.startswith("#")]
-    assert frames[0].endswith("in end (frame=0x2000ffe0, reason=3) at program.c:4"), output
+    files = ["-T", str(LINKED), "handler.s", "program.c", "-o", "program.elf"]
+    subprocess.run([compiler() or "", *options, *files], cwd=tmp_path, check=True)
+    connect = "etm connect board:m33 --elf %s" % (tmp_path / "program.elf")
+    return run_gdb([connect, "etm start", "continue", "echo >>>\\n", command]).split(">>>\n")[1].splitlines()
+
+
+def test_arguments_are_shown_as_far_as_gdb_unwinds(tmp_path: Path) -> None:
+    frames = [line for line in asked(tmp_path, "etm backtrace") if line.startswith("#")]
+    assert frames[0].endswith("in fatal_error (frame=0x2000ffe0, reason=3) at program.c:4"), frames
     assert " in stop (frame=0x2000ffe0) at program.c:9" in frames[1]
-    # It goes on behind the SVC.
-    assert frames[3:5] == ["#3  <SVCall (exception 11)>", "#4  ask () at program.c:16"]
+    assert frames[3] == "#3  <SVCall (exception 11)>" and "ask () at program.c:" in frames[4]
+
+
+def test_a_mistake_was_made_where_the_program_asked_for_the_handler(tmp_path: Path) -> None:
+    what, where, *_ = asked(tmp_path, "etm fault")
+    assert what == "what   the program stopped itself in fatal_error"
+    assert where.startswith("where") and "<ask+" in where and where.endswith("svc 2")
