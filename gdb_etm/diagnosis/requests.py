@@ -10,7 +10,7 @@ _SVC_T32, _SVC_A32 = 0xDF, 0x0F
 
 
 def asked_at(scene: Scene, number: int) -> int:
-    """Find the SVC that asked for the handler in which an instruction ran.
+    """Find the SVC that asked for the handler of an instruction.
 
     :param number: The instruction's.
     :returns: That of the SVC; without one the same again.
