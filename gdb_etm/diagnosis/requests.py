@@ -1,4 +1,4 @@
-"""Who asked for a handler: by SVC, as a thread does that has noticed something."""
+"""Who asked for a handler, by SVC."""
 
 from __future__ import annotations
 
