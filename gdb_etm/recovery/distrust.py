@@ -64,6 +64,6 @@ class Claims:
         if one.kind == CALL:
             # A function that does not keep one register may keep none, but the stack pointer is another matter.
             return (CALL, SP if one.slot == SP else 0, self._entered(one.number))
-        if one.kind == ALIGNED and one.distance == 7:
+        if one.is_of_stack:
             return EVEN_STACKS
         return (one.kind, one.slot, self._address(one.returned if one.kind == ARGUMENT else one.number))

@@ -221,9 +221,9 @@ class ThreadSwitches:
         exceptions, pointer = self._exceptions, self.pointers.get(SwitchedBy.PROCESS_STACK)
         frames: List[Tuple[Optional[int], Waiting]] = list(self._waiting)
         # PSP leads to no stack where no thread uses it.
-        is_stack = pointer is not None and self._ssa.is_ram(pointer, 32) and exceptions.interrupted_at is not None
-        if pointer is not None and is_stack and word(pointer + 24) == exceptions.interrupted_at:
-            frames.append((None, ExceptionFrames((), word, set()).read(pointer)))
+        if pointer is not None and self._ssa.is_ram(pointer, 32) and exceptions.interrupted_at is not None:
+            if word(pointer + 24) == exceptions.interrupted_at:
+                frames.append((None, ExceptionFrames((), word, set()).read(pointer)))
         return any(exceptions.is_odd(left, frame) for left, frame in frames)
 
     @property

@@ -52,6 +52,11 @@ class Assumption(NamedTuple):
     returned: int
     distance: int = 0
 
+    @property
+    def is_of_stack(self) -> bool:
+        """Whether it is that a stack is aligned to 8 bytes."""
+        return self.kind == ALIGNED and self.distance == 7
+
 
 class OpenCall(NamedTuple):
     """A call that has not returned."""

@@ -289,11 +289,14 @@ def _input(operand: Operand) -> int:
     return ~operand.value if isinstance(operand, Const) else operand
 
 
+def is_svc(code: bytes, isa: Isa) -> bool:
+    """Check whether an instruction is SVC (DDI 0553, C2.4; DDI 0487, F5.1)."""
+    return code[1] == 0xDF if isa is Isa.T32 else code[3] & 0xF == 0xF and code[3] < 0xF0
+
+
 def _asks(code: bytes, size: int, isa: Isa) -> bool:
-    # SVC; and barriers and what is before them: after a write that sets PendSV (DDI 0553, C2.4; DDI 0487, F5.1).
-    if isa is not Isa.T32:
-        return code[3] & 0xF == 0xF and code[3] < 0xF0
-    return code[1] == 0xDF or _is_barrier(code) or _is_barrier(code[size:])
+    # SVC; and barriers and what is before them: after a write that sets PendSV.
+    return is_svc(code, isa) or isa is Isa.T32 and (_is_barrier(code) or _is_barrier(code[size:]))
 
 
 def _is_barrier(code: bytes) -> bool:

@@ -143,7 +143,7 @@ class Assumptions:
         fallen = [self.made[number] for number in refuted]
         entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.slot != SP}
         told = {self._address(one.number) for one in fallen if one.kind == FRAME}
-        odd = any(_is_of_stack(one) for one in fallen)
+        odd = any(one.is_of_stack for one in fallen)
         return {
             number
             for number, one in enumerate(self.made)
@@ -153,18 +153,13 @@ class Assumptions:
             or one.kind == FRAME
             and self._address(one.number) in told
             or odd
-            and _is_of_stack(one)
+            and one.is_of_stack
         }
 
     def of_kinds(self, blamed: Set[int]) -> Set[int]:
         """List the assumptions of the same kinds; those on SP count apart."""
         kinds = {(one.kind, one.slot == SP) for one in [self.made[number] for number in blamed]}
         return {number for number, one in enumerate(self.made) if (one.kind, one.slot == SP) in kinds}
-
-
-def _is_of_stack(one: Assumption) -> bool:
-    # Whether it says that a stack is aligned to 8 bytes.
-    return one.kind == ALIGNED and one.distance == 7
 
 
 def _is_across(call: Assumption, switch: Assumption) -> bool:
