@@ -12,8 +12,9 @@ From recordings to a history:
 What is seen in it:
 
 - ``reader.py``: follows the flow of control, with ``frames.py`` (who called whom), ``exits.py`` (how code is left),
-  ``switches.py`` and ``identities.py`` (which thread goes on), ``stacks.py`` (a thread's stack, also across gaps) and
-  ``halts.py``; ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of that.
+  ``switches.py``, ``identities.py`` and ``alike.py`` (which thread goes on), ``stacks.py`` (a thread's stack, also
+  across gaps) and ``halts.py``; ``entries.py``, ``calls.py``, ``threads.py`` and ``activations.py`` are what comes of
+  that.
 - ``call_index.py``: the same of a long history, whose entries are read when somebody looks.  ``call_steps.py`` keeps
   what runs do, by the reader's state (``reader_states.py``); ``call_patterns.py`` does the same with packets, to read
   all entries of what repeats, and ``call_groups.py`` reads each step's entries once.  ``later_callers.py`` knows the

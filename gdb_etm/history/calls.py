@@ -350,7 +350,7 @@ def read_calls(
             if isinstance(item, Span) and item.number > due:
                 progress(item.number - reported)
                 reported, due = item.number, item.number + _PROGRESS_INTERVAL
-    end = reader.end()
+    end, alike = reader.end(), reader.settle()
     stitch(reader.stretches)
     rows = PauseFilter(paused).kept(reader.rows) if paused else reader.rows
-    return ReadCalls(rows, Threads(rows, reader.stretches, len(history), reader.alike), reader.calls, end)
+    return ReadCalls(rows, Threads(rows, reader.stretches, len(history), alike), reader.calls, end)

@@ -8,7 +8,7 @@ used first, because the trace gives it.
 from __future__ import annotations
 
 import itertools
-from typing import Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 
@@ -193,3 +193,26 @@ def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> 
     outermost.up = caller
     outermost.return_address = address
     return caller
+
+
+# Of each frame the one that stands for it, and what was added to its level.
+Moved = Dict[Frame, Tuple[Frame, int]]
+
+
+def moved_frame(frame: Frame, moved: Moved) -> Frame:
+    """Give the frame for one whose stack has changed.
+
+    A callee stays itself; its callers change.
+    """
+    callees: List[Frame] = []
+    at: Optional[Frame] = frame
+    while at is not None and at not in moved:
+        callees.append(at)
+        at = at.up
+    added = 0
+    for callee in reversed(callees):
+        if callee.up is not None and callee.up in moved:
+            callee.up, added = moved[callee.up]
+        callee.level += added
+        moved[callee] = callee, added
+    return moved[frame][0]

@@ -7,11 +7,12 @@ meanwhile is then the other one's, perhaps of several turns, and perhaps the oth
 from __future__ import annotations
 
 from itertools import chain
-from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.history.alike import Alike, AlikeStacks, as_known
 from gdb_etm.history.entries import FrameEntry
-from gdb_etm.history.frames import Frame, Function, find_caller
-from gdb_etm.history.stacks import WaitingStack, outermost_of
+from gdb_etm.history.frames import Frame, Function, Moved, find_caller, moved_frame
+from gdb_etm.history.stacks import HistorySegment, WaitingStack, outermost_of
 
 # Stacks remembered; a task that does not come back is forgotten after so many others.
 _WAITING = 64
@@ -35,12 +36,16 @@ class Correction(NamedTuple):
 class _Doubt:
     # A turn of a stack that may be another one's.
 
-    def __init__(self, chosen: WaitingStack, others: Sequence[WaitingStack], row: int) -> None:
+    def __init__(self, chosen: WaitingStack, others: Sequence[WaitingStack], row: int, start: int) -> None:
         # As they waited.
         self.chosen = chosen
         self.others = list(others)
         # How many entries there were.
         self.row = row
+        # Where it went on.
+        self.start = start
+        self.known = as_known(chosen, row)
+        self.known_others = {other.segment: as_known(other, row) for other in others}
         # The frames of the chosen one that have run since, innermost first, and the returns between them.
         self.ran = [chosen.frame]
         self.returns: List[Return] = []
@@ -77,32 +82,43 @@ class Identities:
         self._last: Dict[int, _Doubt] = {}
         # The segment of the stack in use, if that has been left before.
         self._running = -1
-        self._alike: Set[Tuple[int, int]] = set()
+        self._alike = AlikeStacks()
 
     @property
     def is_empty(self) -> bool:
         """Whether no stack waits and nothing is in doubt."""
-        return not (self.waiting or self._doubts or self._alike)
+        return not (self.waiting or self._doubts)
 
-    def switch(self, left: WaitingStack, chosen: Optional[WaitingStack], others: Sequence[WaitingStack]) -> None:
+    def switch(
+        self, left: WaitingStack, chosen: Optional[WaitingStack], others: Sequence[WaitingStack], start: int
+    ) -> None:
         """Go from a stack to another one.
 
         :param chosen: None for one that was not seen so far.
         :param others: Those that it may be as well.
+        :param start: Where execution goes on.
         """
         self.leave()
         if chosen is not None:
             self.waiting.remove(chosen)
-            self._begin(_Doubt(chosen, others, len(self._rows)))
+            self._begin(_Doubt(chosen, others, len(self._rows), start))
         if left.address is not None:
             self.waiting = [*self.waiting[1 - _WAITING :], left]
 
-    def stay(self, left: WaitingStack) -> None:
+    def stay(self, left: WaitingStack, start: int) -> None:
         """Go on with the same stack, the only one seen."""
         self.leave()
-        self._begin(_Doubt(left, (), len(self._rows)))
+        self._begin(_Doubt(left, (), len(self._rows), start))
+
+    def note_new(self, stack: WaitingStack, start: int) -> None:
+        """Note a stack that was not seen before.
+
+        :param start: Where it goes on.
+        """
+        self._alike.note_new(stack, start, len(self._rows))
 
     def _begin(self, doubt: _Doubt) -> None:
+        self._alike.note_turn(doubt.known)
         self._running = doubt.chosen.segment
         doubts = self._doubts.setdefault(self._running, [])
         doubts.append(doubt)
@@ -121,14 +137,16 @@ class Identities:
         self._running = -1
 
     def _settle(self, doubt: _Doubt) -> None:
-        pairs = ((doubt.chosen.segment, other.segment) for other in doubt.others)
-        self._alike.update(pair for pair in pairs if pair[0] != pair[1])
+        self._alike.note_pairs(doubt.known, [doubt.known_others[other.segment] for other in doubt.others])
 
-    def alike(self) -> AbstractSet[Tuple[int, int]]:
-        """List pairs of stacks, as segments, that are not told apart everywhere."""
+    def settle(self, segments: List[HistorySegment]) -> AbstractSet[Alike]:
+        """Say which stacks are not told apart everywhere.
+
+        :param segments: All; what may be several ones' is cut off them.
+        """
         for doubt in chain.from_iterable(self._doubts.values()):
             self._settle(doubt)
-        return self._alike
+        return self._alike.settle(self._rows, segments)
 
     def arrive(self, frame: Frame, caller: Frame, last: Return) -> Optional[Correction]:
         """Take a return: it may show that another stack goes on.
@@ -163,7 +181,9 @@ class Identities:
         returns = [*doubt.returns, last]
         first = doubt.ran[0]
         frames = invented([Frame(first.level, first.function, None, None)], returns)
-        return self._apply([_Move(doubt, frames, self._add(frames[0]))], returns)
+        segment = self._add(frames[0])
+        self._alike.note_new(WaitingStack(doubt.start, frames[0], segment), doubt.start, doubt.row)
+        return self._apply([_Move(doubt, frames, segment)], returns)
 
     def _replaced(self, doubt: _Doubt, returns: List[Return], whole: bool) -> Iterator[List[_Move]]:
         # By one that waits still.
@@ -221,9 +241,11 @@ class Identities:
             other.others = [one for one in other.others if one.segment not in changed]
         # Each may still turn out to be another one.
         for move in reversed(moves):
+            self._alike.discard_turn(move.doubt.known)
             following = _still_open(move, returns if move.doubt is doubt else move.doubt.returns, changed)
             self._doubts.setdefault(move.segment, []).append(following)
             self._last[move.segment] = following
+            self._alike.note_turn(following.known)
         self._running = segment
         return Correction(segment, frames[-1])
 
@@ -232,8 +254,9 @@ def _still_open(move: _Move, returns: List[Return], changed: AbstractSet[int]) -
     # What is left of a doubt: the turn is taken for another stack's, but may be a third one's.
     doubt, frames, segment = move
     others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
-    following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row)
+    following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row, doubt.start)
     following.ran, following.returns = list(frames), returns
+    following.known, following.known_others = doubt.known_others.get(segment, following.known), doubt.known_others
     return following
 
 
@@ -271,14 +294,10 @@ def invented(frames: List[Frame], returns: Sequence[Return]) -> List[Frame]:
     return frames
 
 
-# Of each frame the one that stands for it, and what was added to its level.
-_Moved = Dict[Frame, Tuple[Frame, int]]
-
-
-def _move_entries(rows: List[FrameEntry], moves: Sequence[_Move]) -> _Moved:
+def _move_entries(rows: List[FrameEntry], moves: Sequence[_Move]) -> Moved:
     # Gives the entries of some turns to other stacks, all at once.
     segments = {one.doubt.chosen.segment: one for one in moves}
-    moved: _Moved = {
+    moved: Moved = {
         frame: (to, to.level - frame.level) for one in moves for frame, to in zip(one.doubt.ran, one.frames)
     }
     for at in range(min(one.doubt.row for one in moves), len(rows)):
@@ -288,22 +307,3 @@ def _move_entries(rows: List[FrameEntry], moves: Sequence[_Move]) -> _Moved:
             to = moved_frame(row.frame, moved)
             rows[at] = row._replace(stretch=move.segment, level=to.level, frame=to)
     return moved
-
-
-def moved_frame(frame: Frame, moved: _Moved) -> Frame:
-    """Give the frame for one whose stack has changed.
-
-    A callee stays itself; its callers change.
-    """
-    callees: List[Frame] = []
-    at: Optional[Frame] = frame
-    while at is not None and at not in moved:
-        callees.append(at)
-        at = at.up
-    added = 0
-    for callee in reversed(callees):
-        if callee.up is not None and callee.up in moved:
-            callee.up, added = moved[callee.up]
-        callee.level += added
-        moved[callee] = callee, added
-    return moved[frame][0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import AbstractSet, Callable, List, Optional, Set, Tuple, Union
 
+from gdb_etm.history.alike import Alike
 from gdb_etm.history.entries import Entered, FrameEntry, Move, Resolver
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, exception_of, interrupted, returned_to
@@ -117,7 +118,7 @@ class RangeReader:
         address = self._switches.change_in(executed, frame)
         step = None if address is None else self._first_at(self._next + 1, last, address)
         if step is not None:
-            chosen = self._switches.change(WaitingStack(address, frame, self._stack))
+            chosen = self._switches.change(WaitingStack(address, frame, self._stack), step.address)
             self._next = step.number
             self._begin(Move(self._go_over(chosen, frame.function, step.address), Entered.JUMP), step.address)
 
@@ -248,10 +249,9 @@ class RangeReader:
         """The index of the stack in use."""
         return self._stack
 
-    @property
-    def alike(self) -> AbstractSet[Tuple[int, int]]:
-        """Pairs of stacks, as segments, that are not told apart everywhere."""
-        return self._switches.alike()
+    def settle(self) -> AbstractSet[Alike]:
+        """Say which stacks are not told apart everywhere; all has been read."""
+        return self._switches.settle(self.stretches)
 
     def end(self) -> Frame:
         """Find the activation that goes on where the core was halted."""
@@ -304,8 +304,7 @@ class RangeReader:
             move = self._branch(before, function, start)
         elif function != frame.function:
             move = Move(frame.renamed(function), Entered.JUMP)
-        if move is None and was_held:
-            move = Move(frame, Entered.START)
+        move = move or (Move(frame, Entered.START) if was_held else None)
         if move is not None:
             self._begin(move, start)
 
@@ -320,13 +319,14 @@ class RangeReader:
                 return None
             self.calls += 1
             return Move(self._called(function, before.end), Entered.CALL)
+        if leaves in (Exit.INDIRECT, Exit.RETURN) and starts and other:
+            if self._switches.starts(WaitingStack(before.end, frame, self._stack), function):
+                return Move(self._begun(function, start), Entered.JUMP)
         if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or frame.expects(start))):
             caller = self._returned(frame, start, function)
             caller.note_return(frame, start)
             return Move(caller, Entered.RETURN)
         if starts and other and function is not None and not function.is_label:
-            if leaves is Exit.INDIRECT and self._switches.starts(WaitingStack(before.end, frame, self._stack)):
-                return Move(self._begun(function, start), Entered.JUMP)
             self.calls += 1
             called = self._called(function, None)
             called.is_tail_call = True
@@ -365,7 +365,7 @@ class RangeReader:
     def _begun(self, function: Optional[Function], start: int) -> Frame:
         begun = Frame(0, function, None, None)
         begun.is_first = function is not None and function.start == start
-        self._add_stack(begun)
+        self._switches.note_new(WaitingStack(start, begun, self._add_stack(begun)), start)
         return begun
 
     def _start(self, frame: Frame) -> None:

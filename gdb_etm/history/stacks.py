@@ -10,7 +10,7 @@ from gdb_etm.history.frames import Frame, Function
 # Callers compared across a gap; more would make deep recursion slow and no surer.
 _DEEPEST = 16
 # Bytes of instructions that the handler of a request may skip.
-_SKIPPED = 8
+SKIPPED = 8
 
 
 class WaitingStack(NamedTuple):
@@ -28,7 +28,7 @@ class WaitingStack(NamedTuple):
         """Tell whether it may go on at an address."""
         if self.address is None:
             return False
-        return self.address == address or self.asked and self.address < address <= self.address + _SKIPPED
+        return self.address == address or self.asked and self.address < address <= self.address + SKIPPED
 
 
 class Before(NamedTuple):

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import AbstractSet, Callable, Dict, List, Optional, Tuple
 
+from gdb_etm.history.alike import Alike
 from gdb_etm.history.entries import FrameEntry
 from gdb_etm.history.frames import Frame, Function, find_caller, returned_to
 from gdb_etm.history.identities import Correction, Identities
-from gdb_etm.history.stacks import Before, WaitingStack
+from gdb_etm.history.stacks import Before, HistorySegment, WaitingStack
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.stack_changes import StackChanges
@@ -82,20 +83,23 @@ class StackSwitches:
             if executed.start <= change.address < executed.end:
                 self.written = self._known[executed.start, executed.end] = True
 
-    def starts(self, left: WaitingStack) -> bool:
-        """Tell whether a jump out of a function starts a thread.
+    def starts(self, left: WaitingStack, first: Optional[Function]) -> bool:
+        """Tell whether going to a function's beginning starts a thread.
 
-        Such a function has set the process stack pointer (MSR PSP).
+        The function that leads there has set the process stack pointer (MSR PSP).
 
         :param left: The stack in use; its address is that behind the jump.
+        :param first: The function at whose beginning execution goes on.
         """
         function = left.frame.function
-        if not self.written or left.frame.is_handling or function is None:
+        if not self.written or left.frame.is_handling or function is None or first is None or first.is_label:
+            return False
+        if find_caller(left.frame, first.start, first) is not None:
             return False
         if not self.writes_stack(Range(function.start, function.end, 1, Isa.T32, False)):
             return False
         self.written = False
-        self._identities.switch(left, None, ())
+        self._identities.switch(left, None, (), 0)
         return True
 
     def change_in(self, executed: Range, frame: Frame) -> Optional[int]:
@@ -117,15 +121,16 @@ class StackSwitches:
                 return change.end if change.end < executed.end else change.address
         return None
 
-    def change(self, left: WaitingStack) -> Optional[WaitingStack]:
+    def change(self, left: WaitingStack, start: int) -> Optional[WaitingStack]:
         """Go over to another stack in the middle of a function.
 
         :param left: The stack in use; its address is where the other one goes on.
+        :param start: The next instruction there that is executed.
         :returns: None for a stack that was not seen so far.
         """
         waiting = self._identities.waiting
         fitting = [one for one in waiting if one.address == left.address and one.frame.function == left.frame.function]
-        self._identities.switch(left, fitting[0] if fitting else None, fitting[1:])
+        self._identities.switch(left, fitting[0] if fitting else None, fitting[1:], start)
         return fitting[0] if fitting else None
 
     def gap(self, running: WaitingStack) -> Before:
@@ -155,10 +160,11 @@ class StackSwitches:
         if left.frame.function == function and not written and (same or not others):
             return left
         if same and not others:
-            self._identities.stay(left)
+            self._identities.stay(left, start)
             return left
-        self._identities.switch(left, others[0] if others else None, [*others[1:], left] if same else others[1:])
-        return others[0] if others else None
+        chosen = others[0] if others else None
+        self._identities.switch(left, chosen, [*others[1:], left] if same else others[1:], start)
+        return chosen
 
     def _called(self, left: WaitingStack, start: int, function: Optional[Function]) -> Optional[Frame]:
         # The frame of a function that the handler makes the interrupted code call, or that it ends such a call for.
@@ -182,6 +188,16 @@ class StackSwitches:
         """
         return self._identities.arrive(frame, caller, (start, function))
 
-    def alike(self) -> AbstractSet[Tuple[int, int]]:
-        """List pairs of stacks, as segments, that are not told apart everywhere."""
-        return self._identities.alike()
+    def note_new(self, stack: WaitingStack, start: int) -> None:
+        """Note a stack that was not seen before.
+
+        :param start: Where it goes on.
+        """
+        self._identities.note_new(stack, start)
+
+    def settle(self, segments: List[HistorySegment]) -> AbstractSet[Alike]:
+        """Say which stacks are not told apart everywhere.
+
+        :param segments: All; what may be several ones' is cut off them.
+        """
+        return self._identities.settle(segments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from gdb_etm.history.alike import Alike
 from gdb_etm.history.entries import Entered, FrameEntry
 from gdb_etm.history.frames import Frame, Function
 from gdb_etm.history.stacks import HistorySegment
@@ -47,7 +48,7 @@ class Threads:
     :param rows: The entries.
     :param segments: The stacks that they refer to, stitched.
     :param instructions: Number of instructions in the history.
-    :param alike: Pairs of segments whose stacks are not told apart everywhere.
+    :param alike: Pairs of segments: what is shown as the first one's may be the second one's.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Threads:
         rows: Sequence[FrameEntry],
         segments: Sequence[HistorySegment],
         instructions: int,
-        alike: AbstractSet[Tuple[int, int]] = frozenset(),
+        alike: AbstractSet[Alike] = frozenset(),
     ) -> None:
         self._rows = rows
         self._groups = [segment.group for segment in segments] or [0]
@@ -69,12 +70,10 @@ class Threads:
         # By thread, the first instructions of its entries; made at the first look.
         self._own_firsts: Dict[int, List[int]] = {}
         self._of_handlers = _of_unseen(rows)
-        # By group, those that are not told apart from it everywhere.
+        # By group, those that what is shown as its may belong to.
         self._alike: Dict[int, Set[int]] = {}
-        for one, other in ((self._groups[at], self._groups[than]) for at, than in alike):
-            if one != other:
-                self._alike.setdefault(one, set()).add(other)
-                self._alike.setdefault(other, set()).add(one)
+        for at, than in alike:
+            self._alike.setdefault(self._groups[at], set()).add(self._groups[than])
         self.threads = self._find([segment.shift for segment in segments] or [0])
 
     def _find(self, shifts: List[int]) -> List[HistoryThread]:
@@ -105,9 +104,18 @@ class Threads:
         count = sum([self.last(at) - rows[at].first + 1 for at in found])
         function = outermost.function if outermost is not None else None
         group = self._groups[rows[found[0]].stretch]
-        alike = sorted(self._numbers[other] for other in self._alike.get(group, ()) if other in self._numbers)
+        alike = sorted(self._numbers[other] for other in self._alike_of(group) if other in self._numbers)
         first, last = rows[found[0]].first, self.last(found[-1])
         return HistoryThread(self._numbers[group], function, count, first, last, is_last, tuple(alike))
+
+    def _alike_of(self, group: int) -> Set[int]:
+        # Also those that are alike to one that is alike.
+        found, due = {group}, [group]
+        while due:
+            more = self._alike.get(due.pop(), set()) - found
+            found |= more
+            due += more
+        return found - {group}
 
     def last(self, at: int) -> int:
         """Give the number of an entry's last instruction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from itertools import combinations
 from typing import Dict, List, Sequence, Set, Tuple
 
@@ -61,6 +62,7 @@ def begun(leaves: bytes) -> Path:
 def test_a_jump_out_of_what_has_set_the_stack_pointer_starts_a_thread() -> None:
     p = begun(BX_R3)
     assert outline(p) == [(0, "main"), (1, "begin"), "1 to 2", (0, "task"), (1, "wait")]
+    assert outline(begun(BX_LR)) == outline(p)
     # It is left for another one, and goes on.
     p.switch(0x402, 0x300).switch(0x302, 0x402).run(0x404, 0, BX_LR).run(0x204, 1)
     assert outline(p)[-5:] == ["2 to 3", (0, "other"), "3 to 2", (1, "wait"), (0, "task")]
@@ -194,6 +196,34 @@ def test_threads_that_nothing_tells_apart_are_named_so() -> None:
     assert [one.alike for one in p.calls().threads.threads] == [(3,), (), (1,)]
 
 
+def test_threads_of_which_one_is_seen_late_are_named_so() -> None:
+    # The one of the first turn waits where nobody did; before that, the second turn may have been its own.
+    p = path().run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402).run(0x404, 0, BX_LR)
+    p.run(0x204, 1).switch(0x206, 0x102).switch(0x104, 0x402).run(0x404, 0, BX_LR).run(0x204, 1)
+    assert [one.alike for one in p.calls().threads.threads] == [(3,), (), (1,)]
+
+
+def test_one_seen_late_that_asks_a_handler_is_alike_behind_what_that_skips() -> None:
+    # SVC returns to behind the instruction, or lets it run again.
+    p = path().run(0x200, 1).take("SVCall", 11, 0x202).run(0x700, 1, MSR_PSP).run(0x706, 1, BX_LR)
+    p.event(ExceptionReturn(0)).run(0x100, 1).switch(0x102, 0x202).run(0x204, 1).switch(0x206, 0x102)
+    p.switch(0x104, 0x204).switch(0x206, 0x104)
+    assert [one.alike for one in p.calls().threads.threads] == [(3,), (), (1,)]
+
+
+def test_what_ran_while_callers_were_not_known_is_nobodys_if_it_may_be_several_ones() -> None:
+    # "wait" is left, and goes on to "task", which does not wait; then once more, to "other".
+    p = path().run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x402).run(0x404, 0, BX_LR).run(0x204, 1)
+    p.switch(0x206, 0x102)
+    assert outline(p)[0] == (1, "wait") and len(p.calls().threads.threads) == 2
+    p.switch(0x104, 0x402).run(0x404, 0, BX_LR).run(0x306, 1)
+    assert outline(p) == [
+        *((0, "wait"), "1 to 2", (0, "main"), "2 to 3", (1, "wait"), (0, "task"), "3 to 2", (0, "main")),
+        *("2 to 4", (1, "wait"), (0, "other")),
+    ]
+    assert [one.alike for one in p.calls().threads.threads] == [(3, 4), (), (), ()]
+
+
 def test_a_thread_goes_on_behind_a_gap() -> None:
     p = both_wait().event(GAP).run(0x440, 1, BX_LR).run(0x306, 1).switch(0x308, 0x402).run(0x404, 0, BX_LR)
     p.run(0x206, 1)
@@ -220,6 +250,9 @@ def test_where_a_thread_waits() -> None:
     assert threads.at(1) == threads.at(2) == 1 and threads.runs(1, last + 1)
 
 
+# Of what ran, as much as a small trace buffer holds.
+_WINDOW = 9000
+
 # Programs with threads; of the last ones three and four run the same code.
 PROGRAMS = (
     *("kernel-O2", "kernel-O0", "mainstack-O2", "mainstack-O0", "station-O2", "station-Og", "gateway-O2", "gateway-Og"),
@@ -237,7 +270,8 @@ class ThreadRecorder(witness.Recorder):
         self.stream.append(Returned(min([one.address for one in popped], default=0)))
 
 
-def run(program: str) -> Tuple[List[Item], CallHistory]:
+def ran(program: str) -> Tuple[List[Item], int]:
+    """Give what ran, and where it was halted."""
     recorder = ThreadRecorder()
     machine = witness.board(elf(program), recorder, name=board_of(program) or "m33")
     machine.add_device(Inputs())
@@ -247,9 +281,13 @@ def run(program: str) -> Tuple[List[Item], CallHistory]:
     items: List[Item] = [one for one in recorder.stream if isinstance(one, (int, Taken, Returned))]
     while not isinstance(items[0], int):
         del items[0]
-    history = history_of(elf(program), items, machine.core.engine.pc)
+    return items, machine.core.engine.pc
+
+
+def calls_of(program: str, items: Sequence[Item], halted_at: int) -> CallHistory:
+    history = history_of(elf(program), items, halted_at)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    return items, call_history(history, DwarfPlaces(elf(program)).function_at, Exits(history.program))
+    return call_history(history, DwarfPlaces(elf(program)).function_at, Exits(history.program))
 
 
 def turns(items: List[Item]) -> List[Tuple[int, int]]:
@@ -325,18 +363,18 @@ def test_a_handler_in_which_a_history_begins_is_none_if_another_one_is_chained_t
 @pytest.mark.sweep
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_each_thread_has_what_it_ran_and_its_outermost_function_at_level_0(program: str) -> None:
-    items, calls = run(program)
-    truth = turns(items)
+    items, halted_at = ran(program)
+    calls, truth = calls_of(program, items, halted_at), turns(items)
     starts = [first for first, _ in truth]
     outermost: Dict[int, Set[str]] = {}
     levels: Dict[int, Set[int]] = {}
-    ran: Dict[int, Set[int]] = {}
+    shared: Dict[int, Set[int]] = {}
     own = {number for one in calls.threads.threads for number in calls.of_thread(one.number)}
     for entry in calls.entries(1, len(calls)):
         if isinstance(entry, Segment) and entry.number in own and entry.function is not None:
             thread = truth[bisect_right(starts, entry.first) - 1][1]
             levels.setdefault(thread, set()).add(entry.level)
-            ran.setdefault(calls.threads.at(entry.first), set()).add(thread)
+            shared.setdefault(calls.threads.at(entry.first) or 0, set()).add(thread)
             if entry.level == 0:
                 outermost.setdefault(thread, set()).add(entry.function.name)
     assert len(own) > 500 and len(levels) > 3
@@ -344,7 +382,36 @@ def test_each_thread_has_what_it_ran_and_its_outermost_function_at_level_0(progr
     assert len(calls.threads.threads) == len({thread for _, thread in truth}) - 1
     # Those that what ran is shared between are said to be alike.
     alike = {one.number: one.alike for one in calls.threads.threads}
-    for one, other in combinations(ran, 2):
-        assert not ran[one] & ran[other] or other in alike[one]
+    for one, other in combinations(shared, 2):
+        assert not shared[one] & shared[other] or other in alike[one]
     assert all(len(found) == 1 for found in outermost.values()), outermost
     assert {thread: min(found) for thread, found in levels.items()} == dict.fromkeys(levels, 0)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    "program, least", [("twins-O2", 70), ("kernel-O2", 129), ("station-O2", 200), ("requests-Os", 200)]
+)
+def test_wherever_a_history_begins_it_is_said_what_may_be_another_threads(program: str, least: int) -> None:
+    items, _ = ran(program)
+    truth = turns(items)
+    starts = [first for first, _ in truth]
+    alone = before = 0
+    for at in range(0, len(items) - _WINDOW, _WINDOW // 3):
+        window = items[at : at + _WINDOW]
+        while not isinstance(window[-1], int):
+            del window[-1]
+        calls = calls_of(program, window[:-1], window[-1])
+        shares: Dict[int, Counter[int]] = {own.number: Counter() for own in calls.threads.threads}
+        for index, row in enumerate(calls.rows()):
+            number = calls.threads.of(index)
+            if number is not None:
+                shares[number][truth[bisect_right(starts, before + row.first) - 1][1]] += 1
+        threads = set().union(*shares.values())
+        owners = {one: max((shares[number][one], number) for number in shares)[1] for one in threads}
+        for own in calls.threads.threads:
+            for one in shares[own.number]:
+                assert owners[one] in (own.number, *own.alike), (at, own, shares, owners)
+            alone += not own.alike
+        before += sum(isinstance(item, int) for item in items[at : at + _WINDOW // 3])
+    assert alone >= least
