@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import islice
-from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.entries import FrameEntry
 from gdb_etm.history.frames import Frame, Function, Moved, moved_frame
-from gdb_etm.history.stacks import SKIPPED, HistorySegment, WaitingStack, outermost_of
+from gdb_etm.history.stacks import SKIPPED, HistorySegment, Return, WaitingStack, outermost_of, way
 
 # Callers that are compared.
 _DEEPEST = 16
-# Stacks remembered that waited at one place.
-_TURNS = 64
 
 # The functions of a stack with where they return to, innermost first.
 _Callers = Tuple[Tuple[Optional[Function], Optional[int]], ...]
@@ -36,9 +34,13 @@ class WaitedStack(NamedTuple):
     # How many entries of the call history there were.
     row: int
 
-    @property
-    def _key(self) -> Tuple[int, _Callers]:
-        return self.stack.segment, self.callers
+    def is_at(self, start: int, function: Optional[Function]) -> bool:
+        """Tell whether it may go on at an address.
+
+        :param start: The address.
+        :param function: The function there.
+        """
+        return self.stack.frame.function == function and self.stack.goes_on_at(start)
 
 
 def as_known(stack: WaitingStack, row: int) -> WaitedStack:
@@ -49,26 +51,41 @@ def as_known(stack: WaitingStack, row: int) -> WaitedStack:
     return WaitedStack(stack, _callers(stack.frame), outermost_of(stack.frame), row)
 
 
+class _Turn(NamedTuple):
+    # A stack went on; as many returns were seen as tell which one it was.
+    one: WaitedStack
+    returns: Tuple[Return, ...]
+
+    @property
+    def key(self) -> Tuple[int, _Callers, Tuple[Return, ...]]:
+        return self.one.stack.segment, self.one.callers, self.returns
+
+
+# Turns by what tells them apart: the last one of each kind.
+_Turns = Dict[Tuple[int, _Callers, Tuple[Return, ...]], _Turn]
+
+
 class AlikeStacks:
     """The stacks of a history that may be taken for each other."""
 
     def __init__(self) -> None:
-        # Those that went on, by where they waited: of each stack, called in one way, the last time.
-        self._turns: Dict[Tuple[Optional[int], Optional[Function]], Dict[Tuple[int, _Callers], WaitedStack]] = {}
-        # Of two the one that went on, and the other one, which may have.
-        self._pairs: Dict[Tuple[Tuple[int, _Callers], Tuple[int, _Callers]], Tuple[WaitedStack, WaitedStack]] = {}
+        # By where the stacks waited.
+        self._turns: Dict[Tuple[Optional[int], Optional[Function]], _Turns] = {}
+        # Turns, and other stacks that may have had them.
+        self._pairs: Dict[Tuple[object, int, _Callers], Tuple[_Turn, WaitedStack]] = {}
 
-    def note_turn(self, one: WaitedStack) -> None:
-        """Note that a stack goes on that was seen before."""
-        turns = self._turns.setdefault((one.stack.address, one.stack.frame.function), {})
-        if len(turns) < _TURNS:
-            turns[one._key] = one
+    def note_turn(self, one: WaitedStack, others: Iterable[WaitedStack], returns: Sequence[Return]) -> None:
+        """Note that a stack went on that was seen before.
 
-    def discard_turn(self, one: WaitedStack) -> None:
-        """Forget a turn that was another stack's."""
-        self._turns.get((one.stack.address, one.stack.frame.function), {}).pop(one._key, None)
+        :param others: Those that it may have been, too.
+        :param returns: Its returns since then.
+        """
+        turn = _Turn(one, tuple(returns))
+        self._turns.setdefault((one.stack.address, one.stack.frame.function), {})[turn.key] = turn
+        for other in others:
+            self._note_pair(turn, other)
 
-    def note_new(self, stack: WaitingStack, start: int, row: int) -> None:
+    def note_new(self, stack: WaitingStack, start: int, row: int) -> WaitedStack:
         """Note a stack that was not seen before.
 
         Turns from there may have been its own.
@@ -79,13 +96,12 @@ class AlikeStacks:
         new = WaitedStack(stack, (), stack.frame, row)
         for address in range(start - SKIPPED, start + 1):
             for turn in self._turns.get((address, stack.frame.function), {}).values():
-                if turn.stack.goes_on_at(start):
-                    self.note_pairs(turn, (new,))
+                if turn.one.row < row and turn.one.stack.goes_on_at(start):
+                    self._note_pair(turn, new)
+        return new
 
-    def note_pairs(self, one: WaitedStack, others: Iterable[WaitedStack]) -> None:
-        """Note that others may have gone on where one did."""
-        for other in others:
-            self._pairs[one._key, other._key] = one, other
+    def _note_pair(self, turn: _Turn, other: WaitedStack) -> None:
+        self._pairs[turn.key, other.stack.segment, other.callers] = turn, other
 
     def settle(self, rows: List[FrameEntry], segments: List[HistorySegment]) -> Set[Alike]:
         """Say which are alike; cut off what may be several ones'.
@@ -96,8 +112,8 @@ class AlikeStacks:
         found: Set[Alike] = set()
         cuts: Dict[int, WaitedStack] = {}
         owners: Dict[int, Set[int]] = {}
-        for one, other in self._pairs.values():
-            if _fits(one, _callers(other.stack.frame)):
+        for (one, returns), other in self._pairs.values():
+            if way(other.stack.frame, returns) is not None:
                 found.update(((one.stack.segment, other.stack.segment), (other.stack.segment, one.stack.segment)))
             elif _fits(one, other.callers) and _fits(other, one.callers):
                 for cut in one, other:

@@ -7,21 +7,18 @@ meanwhile is then the other one's, perhaps of several turns, and perhaps the oth
 from __future__ import annotations
 
 from itertools import chain
-from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.history.alike import Alike, AlikeStacks, as_known
+from gdb_etm.history.alike import Alike, AlikeStacks, WaitedStack, as_known
 from gdb_etm.history.entries import FrameEntry
-from gdb_etm.history.frames import Frame, Function, Moved, find_caller, moved_frame
-from gdb_etm.history.stacks import HistorySegment, WaitingStack, outermost_of
+from gdb_etm.history.frames import Frame, Moved, find_caller, moved_frame
+from gdb_etm.history.stacks import HistorySegment, Return, WaitingStack, ends_thread, outermost_of, way
 
 # Stacks remembered; a task that does not come back is forgotten after so many others.
 _WAITING = 64
 # Turns of a stack in doubt that are remembered, and entries of the call history that they may lie back.
 _TURNS = 8
 _FAR = 1 << 14
-
-# Where a return led, and the function there.
-Return = Tuple[int, Optional[Function]]
 
 
 class Correction(NamedTuple):
@@ -46,6 +43,8 @@ class _Doubt:
         self.start = start
         self.known = as_known(chosen, row)
         self.known_others = {other.segment: as_known(other, row) for other in others}
+        # Those that were first seen since, where this one went on.
+        self.late: List[WaitedStack] = []
         # The frames of the chosen one that have run since, innermost first, and the returns between them.
         self.ran = [chosen.frame]
         self.returns: List[Return] = []
@@ -110,15 +109,18 @@ class Identities:
         self.leave()
         self._begin(_Doubt(left, (), len(self._rows), start))
 
-    def note_new(self, stack: WaitingStack, start: int) -> None:
+    def note_new(self, stack: WaitingStack, start: int, row: Optional[int] = None) -> None:
         """Note a stack that was not seen before.
 
         :param start: Where it goes on.
+        :param row: How many entries of the call history there were then; None: as many as there are.
         """
-        self._alike.note_new(stack, start, len(self._rows))
+        new = self._alike.note_new(stack, start, len(self._rows) if row is None else row)
+        for doubt in chain.from_iterable(self._doubts.values()):
+            if doubt.row < new.row and doubt.known.is_at(start, stack.frame.function):
+                doubt.late.append(new)
 
     def _begin(self, doubt: _Doubt) -> None:
-        self._alike.note_turn(doubt.known)
         self._running = doubt.chosen.segment
         doubts = self._doubts.setdefault(self._running, [])
         doubts.append(doubt)
@@ -134,10 +136,14 @@ class Identities:
         doubts = self._doubts.get(self._running)
         if doubts is not None:
             self._doubts[self._running] = [doubt for doubt in doubts if doubt.others]
+            for doubt in doubts:
+                if not doubt.others:
+                    self._settle(doubt)
         self._running = -1
 
     def _settle(self, doubt: _Doubt) -> None:
-        self._alike.note_pairs(doubt.known, [doubt.known_others[other.segment] for other in doubt.others])
+        others = [doubt.known_others[other.segment] for other in doubt.others]
+        self._alike.note_turn(doubt.known, [*others, *doubt.late], doubt.returns)
 
     def settle(self, segments: List[HistorySegment]) -> AbstractSet[Alike]:
         """Say which stacks are not told apart everywhere.
@@ -154,7 +160,7 @@ class Identities:
         :param frame: The frame that returned.
         :param caller: The frame that it returns to, unless another stack goes on.
         """
-        ends = _ends(frame, last)
+        ends = ends_thread(frame, last)
         # Nor does it return from there.
         caller.is_first |= ends
         doubts = [one for one in self._doubts.get(self._running, ()) if caller.level < one.ran[-1].level]
@@ -182,7 +188,7 @@ class Identities:
         first = doubt.ran[0]
         frames = invented([Frame(first.level, first.function, None, None)], returns)
         segment = self._add(frames[0])
-        self._alike.note_new(WaitingStack(doubt.start, frames[0], segment), doubt.start, doubt.row)
+        self.note_new(WaitingStack(doubt.start, frames[0], segment), doubt.start, doubt.row)
         return self._apply([_Move(doubt, frames, segment)], returns)
 
     def _replaced(self, doubt: _Doubt, returns: List[Return], whole: bool) -> Iterator[List[_Move]]:
@@ -231,21 +237,21 @@ class Identities:
                 if one.segment in segments:
                     frame = moved_frame(one.frame, moved)
                     self.waiting[at] = one._replace(frame=frame, segment=segments[one.segment])
-        # What refers to them is of the time before.
+        # Of several moves all that refers to them is of the time before; of one, what came later has moved, too.
         changed = {*segments, segment}
         settled = [one.doubt for one in moves]
         for old in chain.from_iterable([self._doubts.pop(key, []) for key in changed]):
-            if old not in settled:
+            if len(moves) == 1 and old.row < doubt.row:
+                self._doubts.setdefault(old.chosen.segment, []).append(old)
+            elif old not in settled:
                 self._settle(old)
         for other in chain.from_iterable(self._doubts.values()) if len(moves) > 1 else ():
             other.others = [one for one in other.others if one.segment not in changed]
         # Each may still turn out to be another one.
         for move in reversed(moves):
-            self._alike.discard_turn(move.doubt.known)
             following = _still_open(move, returns if move.doubt is doubt else move.doubt.returns, changed)
             self._doubts.setdefault(move.segment, []).append(following)
             self._last[move.segment] = following
-            self._alike.note_turn(following.known)
         self._running = segment
         return Correction(segment, frames[-1])
 
@@ -256,31 +262,9 @@ def _still_open(move: _Move, returns: List[Return], changed: AbstractSet[int]) -
     others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
     following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row, doubt.start)
     following.ran, following.returns = list(frames), returns
+    following.late = doubt.late
     following.known, following.known_others = doubt.known_others.get(segment, following.known), doubt.known_others
     return following
-
-
-def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], bool]]:
-    """Find the frames that returns go through; tell whether all are known.
-
-    :returns: None when one of them leads elsewhere.
-    """
-    frames = [frame]
-    for address, function in returns:
-        caller = find_caller(frames[-1], address, function)
-        if caller is None:
-            outermost = outermost_of(frames[-1])
-            is_open = outermost.return_address is None and not outermost.is_first and frames[-1].caller() is None
-            return (frames, False) if is_open or _ends(frames[-1], (address, function)) else None
-        frames.append(caller)
-    return frames, True
-
-
-def _ends(frame: Frame, last: Return) -> bool:
-    # Whether a thread's first function has returned: a kernel has it go on at the beginning of another one.
-    address, function = last
-    is_first = frame.caller() is None and outermost_of(frame).is_first
-    return is_first and function is not None and function.start == address
 
 
 def invented(frames: List[Frame], returns: Sequence[Return]) -> List[Frame]:

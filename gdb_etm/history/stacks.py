@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.history.frames import Frame, Function
+from gdb_etm.history.frames import Frame, Function, find_caller
 
 # Callers compared across a gap; more would make deep recursion slow and no surer.
 _DEEPEST = 16
 # Bytes of instructions that the handler of a request may skip.
 SKIPPED = 8
+
+
+# Where a return led, and the function there.
+Return = Tuple[int, Optional[Function]]
 
 
 class WaitingStack(NamedTuple):
@@ -198,3 +202,29 @@ def segments_of(ended: Sequence[Tuple[Frame, Frame]], last: Sequence[Frame]) -> 
         found.append(HistorySegment(first, before))
         before = Before(WaitingStack(None, innermost, at), ())
     return found + [HistorySegment(first, before) for first in last]
+
+
+def way(frame: Frame, returns: Sequence[Return]) -> Optional[Tuple[List[Frame], bool]]:
+    """Find the frames that returns go through; tell whether all are known.
+
+    :returns: None when one of them leads elsewhere.
+    """
+    frames = [frame]
+    for address, function in returns:
+        caller = find_caller(frames[-1], address, function)
+        if caller is None:
+            outermost = outermost_of(frames[-1])
+            is_open = outermost.return_address is None and not outermost.is_first and frames[-1].caller() is None
+            return (frames, False) if is_open or ends_thread(frames[-1], (address, function)) else None
+        frames.append(caller)
+    return frames, True
+
+
+def ends_thread(frame: Frame, last: Return) -> bool:
+    """Tell whether a thread's first function has returned.
+
+    A kernel has it go on at the beginning of another one.
+    """
+    address, function = last
+    is_first = frame.caller() is None and outermost_of(frame).is_first
+    return is_first and function is not None and function.start == address
