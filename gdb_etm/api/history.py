@@ -174,7 +174,7 @@ class History:
         found = self._decoded.threads(self._debugger).threads
         return [
             Thread(own.number, name, own.instructions, own.first, own.last, block, own.alike)
-            for own, name, block in found
+            for own, name, block, _ in found
         ]
 
     def thread_at(self, number: int) -> Optional[Thread]:

@@ -69,9 +69,11 @@ def make_replay(
     motion = Motion(path, activations, past)
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
+    named = lru_cache(None)(lambda: NamedThreads(decoded.calls(resolve), ends[1], constant))
     threads = PastThreads(
         lambda: decoded.calls(resolve) if decoded.has_threads else None,
-        lru_cache(None)(lambda: NamedThreads(decoded.calls(resolve), ends[1], constant).labels()),
+        lambda: named().labels(),
+        lambda: named().mixed,
         past,
     )
     return Replay(motion, past, layout, end_text(history.end_reason), finish, threads)

@@ -33,7 +33,7 @@ def run_threads(session: DebugSession, values: Values) -> Iterable[str]:
         address = decoded.history.instruction(one.thread.last).address
         function = session.debugger.function_at(address)
         where = function.name if function is not None else "0x%08x" % address
-        rows.append(ThreadRow(one.thread, one.name, one.block, where, one is here))
+        rows.append(ThreadRow(one.thread, one.name, one.block, where, one is here, one.rivals))
     return thread_lines(rows, threads.kernel)
 
 

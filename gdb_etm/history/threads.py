@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.alike import Alike
 from gdb_etm.history.entries import Entered, FrameEntry
@@ -191,7 +191,20 @@ class Threads:
         if found < 0:
             row = self._rows[own[0]]
             return Suspension(row.frame, row.address)
-        at = own[found]
+        return self._left(own[found])
+
+    def waits(self, thread: int) -> Iterator[Suspension]:
+        """List where a thread was left before its last entry, or interrupted.
+
+        :param thread: Its number.
+        """
+        for at in self.entries[thread - 1][:-1]:
+            where = self._left(at)
+            if where.address is not None:
+                yield where
+
+    def _left(self, at: int) -> Suspension:
+        # Where a thread is behind an entry, if that was its last one for a while.
         following = self._rows[at + 1] if at + 1 < len(self._rows) else None
         if following is not None and isinstance(following.event, Exception_) and following.frame.up is not None:
             return Suspension(following.frame.up, following.frame.return_address)

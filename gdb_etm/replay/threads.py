@@ -6,7 +6,7 @@ does not, they are those that the exception found which left it.
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence
+from typing import AbstractSet, Callable, List, Optional, Sequence
 
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.threads import Suspension
@@ -29,14 +29,20 @@ class PastThreads:
 
     :param calls: Gives its calls; None while that would take long.
     :param names: Gives the threads' names, in the order of their numbers.
+    :param mixed: Gives the numbers of those of which others may have run some.
     :param past: Their registers.
     """
 
     def __init__(
-        self, calls: Callable[[], Optional[CallHistory]], names: Callable[[], Sequence[str]], past: Past
+        self,
+        calls: Callable[[], Optional[CallHistory]],
+        names: Callable[[], Sequence[str]],
+        mixed: Callable[[], AbstractSet[int]],
+        past: Past,
     ) -> None:
         self._calls = calls
         self._names = names
+        self._mixed = mixed
         self._past = past
 
     def name(self, thread: int) -> str:
@@ -79,8 +85,8 @@ class PastThreads:
             return self._where(thread, number).address
         if name == "xpsr":
             return _THUMB
-        # What runs next of one that is not told apart from others may be another one's.
-        following = None if calls.threads.threads[thread - 1].alike else calls.threads.next(thread, number)
+        # What runs next may be another one's.
+        following = None if thread in self._mixed() else calls.threads.next(thread, number)
         if following is not None:
             return self._past.register(following, name)
         left = calls.threads.left(thread, number)

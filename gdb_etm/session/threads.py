@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import CommandError
 from gdb_etm.history.calls import CallHistory, ThreadSwitch
@@ -28,6 +28,8 @@ class NamedThread(NamedTuple):
     name: str
     # The kernel's block of it; None where that is not known.
     block: Optional[int]
+    # Names of the kernel's other threads that may have run some of it.
+    rivals: Tuple[str, ...] = ()
 
 
 class NamedThreads:
@@ -48,7 +50,13 @@ class NamedThreads:
         # Which kernel it is, where that is known.
         self.kernel = kept.kernel if kept is not None else ""
         blocks = _matched(calls, end, kept) if kept is not None and end is not None else {}
-        self.threads = [_named(one, blocks.get(one.number)) for one in found]
+        rivals = _rivals(calls, end, kept, blocks) if kept is not None and end is not None else {}
+        self.threads = [_named(one, blocks.get(one.number), rivals.get(one.number, ())) for one in found]
+
+    @property
+    def mixed(self) -> FrozenSet[int]:
+        """Numbers of those of which other threads may have run some."""
+        return frozenset(one.thread.number for one in self.threads if one.thread.alike or one.rivals)
 
     def label(self, number: int) -> str:
         """Name a thread; with its number where others have the same name.
@@ -96,12 +104,12 @@ class NamedThreads:
         return None if found is None else self.threads[found - 1]
 
 
-def _named(thread: HistoryThread, block: Optional[ControlBlock]) -> NamedThread:
+def _named(thread: HistoryThread, block: Optional[ControlBlock], rivals: Tuple[str, ...]) -> NamedThread:
     # The kernel tells of the halt alone which thread is which.
-    if block is not None and block.name and not thread.alike:
+    if block is not None and not thread.alike and not rivals and block.name:
         return NamedThread(thread, block.name, block.address)
     name = thread.function.name if thread.function is not None else "stack %d" % thread.number
-    return NamedThread(thread, name, None if block is None or thread.alike else block.address)
+    return NamedThread(thread, name, None if block is None or thread.alike or rivals else block.address, rivals)
 
 
 def _matched(calls: CallHistory, end: CoreState, kept: KernelBlocks) -> Dict[int, ControlBlock]:
@@ -120,6 +128,29 @@ def _matched(calls: CallHistory, end: CoreState, kept: KernelBlocks) -> Dict[int
     return {
         number: found[0] for number, found in fits.items() if len(found) == 1 and len(owners[found[0].address]) == 1
     }
+
+
+def _rivals(
+    calls: CallHistory, end: CoreState, kept: KernelBlocks, blocks: Dict[int, ControlBlock]
+) -> Dict[int, Tuple[str, ...]]:
+    # By thread, those of the kernel's that wait where it waited before, and are none of the history's.
+    owned = {block.address for block in blocks.values()} | {kept.current}
+    others = [(block, _saved(block, end)) for block in kept.blocks if block.address not in owned]
+    found: Dict[int, Tuple[str, ...]] = {}
+    for number in blocks if others else ():
+        waits = {(one.address, _returns(one.frame)): one for one in calls.threads.waits(number)}.items()
+        found[number] = tuple(
+            block.name or "0x%08x" % block.address
+            for block, saved in others
+            if any(not saved.isdisjoint((at, *returns)) and _waits(block, one, end) for (at, returns), one in waits)
+        )
+    return found
+
+
+def _saved(block: ControlBlock, end: CoreState) -> FrozenSet[int]:
+    # The words above a saved SP, without the bit that says T32.
+    words = [_words(end)(block.saved + at) for at in range(0, _SAVED, 4)]
+    return frozenset(word & ~1 for word in words if word is not None)
 
 
 def _waits(block: ControlBlock, where: Suspension, end: CoreState) -> bool:

@@ -18,6 +18,8 @@ class ThreadRow(NamedTuple):
     where: str
     # Whether it runs at the position, or is interrupted there.
     is_here: bool
+    # Names of the kernel's other threads that may have run some of it.
+    rivals: Sequence[str] = ()
 
 
 def thread_lines(rows: Sequence[ThreadRow], kernel: str) -> List[str]:
@@ -43,4 +45,6 @@ def _notes(row: ThreadRow, kernel: str) -> str:
         notes.append("%s block 0x%08x" % (kernel, row.block))
     if row.thread.alike:
         notes.append("not told apart from %s everywhere" % ", ".join(map(str, row.thread.alike)))
+    if row.rivals:
+        notes.append("some of it may be of %s" % ", ".join(row.rivals))
     return "   [%s]" % "; ".join(notes) if notes else ""

@@ -13,6 +13,7 @@ from gdb_etm.protocols.elements import ExceptionReturn
 from gdb_etm.recovery.values import CoreState, no_memory
 from gdb_etm.session.kernels import find_blocks
 from gdb_etm.session.threads import NamedThreads
+from gdb_etm.views.threads import ThreadRow, thread_lines
 from tests.history.paths import BL, BX_LR, HANDLER, MSR_PSP, SWITCH, Path
 
 RAM = 0x20000000
@@ -162,6 +163,29 @@ def test_threads_that_are_not_told_apart_have_no_name_of_the_kernels() -> None:
     assert threads.choose("3").thread.number == 3 and threads.choose("control").thread.number == 2
     with pytest.raises(CommandError, match='"tusk" is no thread of this history; there are: 1 task, 2 control, 3 task'):
         threads.choose("tusk")
+
+
+def test_a_thread_has_no_name_of_the_kernels_if_one_waits_where_it_has_waited() -> None:
+    # The kernel has a third thread, of which nothing is seen; the second one is left where that waits, and elsewhere.
+    third, frame = RAM + 0x280, RAM + 0x3100
+    p = Path(FUNCTIONS).run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 2).switch(0x404, 0x102)
+    p.switch(0x104, 0x404).run(0x406, 0, BX_LR).run(0x206, 0, BL).run(0x400, 1).switch(0x402, 0x104)
+    end = p.calls()
+    more = {hex(TWO + 8): third + 4, hex(third): frame - 36, hex(third + 8): LIST + 8, hex(third + 16): third}
+    more.update({hex(third + 48): RAM + 0x3000, hex(third + 52): int.from_bytes(b"twin", "little")})
+    more.update({hex(FRAME + 20): 0x20B, hex(frame + 24): 0x404, hex(frame + 28): 1 << 24})
+
+    def threads(called_at: int) -> NamedThreads:
+        memory = freertos(**more, **{hex(frame + 20): called_at | 1})
+        return NamedThreads(end, CoreState({"sp": STACKS[0] + 0x80}, memory.read), FREERTOS.get)
+
+    assert [(one.name, one.rivals) for one in threads(0x206).threads] == [("control", ()), ("task", ("twin",))]
+    assert threads(0x206).mixed == {2}
+    row = threads(0x206).threads[1]
+    line = thread_lines([ThreadRow(row.thread, row.name, row.block, "wait", False, row.rivals)], "FreeRTOS")[1]
+    assert line.endswith("in wait   [some of it may be of twin]")
+    # One that was called from elsewhere has run none of it.
+    assert [(one.name, one.rivals) for one in threads(0x20E).threads] == [("control", ()), ("sensor 1", ())]
 
 
 def test_a_thread_returns_to_where_it_was_called() -> None:

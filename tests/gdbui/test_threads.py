@@ -41,10 +41,8 @@ def test_threads_of_a_kernel() -> None:
     ]
     assert "instruction 1,619 of 1,893" in moved and "\n* 2   task" in moved
     assert "[task (thread 3) does not run here]\n#0  task () at tasks.c:53" in moved
-    assert (
-        alone.splitlines()[:3] == ["     [switch task (thread 3) -> task (thread 2)]", "65   task", "79   task"]
-        or alone
-    )
+    switch = "     [switch task (thread 3) -> task (thread 2)]"
+    assert alone.splitlines()[:4] == [switch, "65   task", switch, "79   task"]
     assert "['Reset_Handler', 'task', 'task'] 1" in alone, alone
 
 

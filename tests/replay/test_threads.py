@@ -47,7 +47,7 @@ def threads(past: Values) -> PastThreads:
         Path(FUNCTIONS).run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1).switch(0x402, 0x102).calls()
     )
     assert [(one.first, one.last) for one in calls.threads.threads] == [(1, 13), (6, 8)]
-    return PastThreads(lambda: calls, lambda: ["main", "task"], past)
+    return PastThreads(lambda: calls, lambda: ["main", "task"], frozenset, past)
 
 
 def test_a_thread_that_has_not_begun_is_not_there() -> None:
@@ -85,7 +85,7 @@ def test_one_that_does_not_has_those_that_the_handler_found() -> None:
 
 
 def test_where_calls_would_take_long_there_is_one_thread() -> None:
-    found = PastThreads(lambda: None, lambda: [], Values({}))
+    found = PastThreads(lambda: None, lambda: [], frozenset, Values({}))
     assert found.others(7) == [] and found.running(7) is None and found.register(2, 7, "pc") is None
 
 
@@ -98,4 +98,4 @@ def test_one_that_is_not_told_apart_has_those_that_the_handler_found_as_well() -
     left, following = calls.threads.left(1, 7), calls.threads.next(1, 7)
     assert one.alike and left is not None and following is not None
     past = Values({(following, "r4"): 4, (left, "r4"): 5})
-    assert PastThreads(lambda: calls, lambda: ["a", "b", "c"], past).register(1, 7, "r4") == 5
+    assert PastThreads(lambda: calls, lambda: ["a", "b", "c"], lambda: {1, 3}, past).register(1, 7, "r4") == 5
