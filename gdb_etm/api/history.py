@@ -70,6 +70,8 @@ class Thread(NamedTuple):
     block: Optional[int]
     # Numbers of threads that run the same code: some of what is given as its may be theirs.
     alike: Tuple[int, ...]
+    # Names of the kernel's other threads that may have run some of it.
+    rivals: Tuple[str, ...]
 
 
 class Instruction(NamedTuple):
@@ -173,8 +175,8 @@ class History:
         """List the threads that ran, as ``etm threads`` does."""
         found = self._decoded.threads(self._debugger).threads
         return [
-            Thread(own.number, name, own.instructions, own.first, own.last, block, own.alike)
-            for own, name, block, _ in found
+            Thread(own.number, name, own.instructions, own.first, own.last, block, own.alike, rivals)
+            for own, name, block, rivals in found
         ]
 
     def thread_at(self, number: int) -> Optional[Thread]:

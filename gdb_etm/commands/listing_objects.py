@@ -133,8 +133,9 @@ def _threads(session: DebugSession, values: Values) -> Dict[str, Any]:
             "last": own.last,
             "block": block,
             "alike": list(own.alike),
+            "rivals": list(rivals),
         }
-        for own, name, block in decoded.threads(session.debugger).threads
+        for own, name, block, rivals in decoded.threads(session.debugger).threads
     ]
     return document("threads", {"id": decoded.trace_id, "rows": rows})
 
