@@ -80,7 +80,7 @@ class Scene:
         self._calls = calls
         self._frames = frames
         self.is_m_profile = is_m_profile(self.history.source.core)
-        self._templates = Templates(self.history.program, self.is_m_profile)
+        self._templates = Templates(self.history.program, self.is_m_profile, recovery.rules.objects)
         # Of code at addresses that did not run.
         self._isa: Dict[int, Isa] = {}
         self._makers: Dict[Place, Maker] = {}

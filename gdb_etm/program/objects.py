@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any, FrozenSet, Iterable, Iterator, List, Sequence
+from typing import Any, FrozenSet, Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import is_mapping
@@ -50,6 +50,11 @@ class Objects:
         :param distance: In bytes.
         """
         return bool(self._starts) and self._starts[0] - distance <= address < self._ends[-1] + distance
+
+    def function(self, address: int) -> Optional[Piece]:
+        """Give where the function at an address begins and ends, if known."""
+        found = bisect_right(self.functions, (address, 1 << 32)) - 1
+        return self.functions[found] if found >= 0 and address < self.functions[found][1] else None
 
     def bounds(self, number: int) -> Piece:
         """Give an object's first address, and the address just past it."""

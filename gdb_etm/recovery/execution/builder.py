@@ -79,7 +79,8 @@ class SsaBuilder:
         self.ssa = ssa
         self.first, self.last = first, last
         self._m_profile = is_m_profile(history.source.core)
-        self._templates = points_to.templates if points_to else Templates(history.program, self._m_profile)
+        objects = ssa.rules.objects
+        self._templates = points_to.templates if points_to else Templates(history.program, self._m_profile, objects)
         self._runs = parts(within(history, first, last), self._templates)
         # The instructions.
         self.executed = [

@@ -8,6 +8,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Insn, InstructionKind, Isa, is_wide
+from gdb_etm.program.objects import Objects
 from gdb_etm.recovery.lift.instruction import execution_condition, lift
 from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N, Op, Operand, V, Z
 
@@ -133,6 +134,8 @@ def _needed(template: Template, flags: int) -> Needed:
 
 # The upper byte of an IT instruction.
 _IT: Final = 0xBF
+# Bytes of code in which halfwords are looked at that each may be a first half.
+_LONG: Final = 4096
 
 
 class Templates:
@@ -140,10 +143,12 @@ class Templates:
 
     :param program: The program that ran.
     :param m_profile: Whether T32 code runs on an M-profile core.
+    :param objects: The program's objects, if they are known: where functions begin.
     """
 
-    def __init__(self, program: Program, m_profile: bool) -> None:
+    def __init__(self, program: Program, m_profile: bool, objects: Optional[Objects] = None) -> None:
         self._program = program
+        self._functions = frozenset([start for start, _ in objects.functions] if objects is not None else ())
         self._blocks = Blocks(program)
         self._m_profile = m_profile
         self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
@@ -175,18 +180,32 @@ class Templates:
         before = self._program.read(address - 16, 16)
         if isa is not Isa.T32 or len(before) == 16 and _IT not in before[1::2]:
             return 0
-        for back in range(2, 18, 2):
-            code = self._program.read(address - back, 2)
-            if len(code) < 2 or not enters_it_block(code[0] | code[1] << 8):
+        for at in range(address, address - 16, -2):
+            # No block goes on in another function, and there may be constants before that one.
+            if at in self._functions:
+                return 0
+            half = self._half(at - 2)
+            if half is None or not enters_it_block(half) or not self._is_beginning(at - 2):
                 continue
-            at, state = address - back + 2, code[0]
+            state = half & 0xFF
             while at < address and state:
-                half = self._program.read(at, 2)
-                at += 4 if is_wide(half[0] | half[1] << 8) else 2
+                at += 4 if is_wide(self._half(at) or 0) else 2
                 state = next_it_state(state)
             if at == address and state:
                 return state
         return 0
+
+    def _half(self, address: int) -> Optional[int]:
+        code = self._program.read(address, 2)
+        return code[0] | code[1] << 8 if len(code) == 2 else None
+
+    def _is_beginning(self, address: int) -> bool:
+        # Whether an instruction begins there, and no second half is.  A halfword that is no first half ends one, so
+        # that those behind it are first and second halves in turn.
+        at = address
+        while at not in self._functions and address - at < _LONG and is_wide(self._half(at - 2) or 0):
+            at -= 2
+        return not (address - at) & 2
 
     def at_address(self, address: int, other: Template) -> Optional[Template]:
         """Give the template at an address, in another one's instruction set."""

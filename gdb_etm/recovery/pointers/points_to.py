@@ -6,7 +6,6 @@ leaves a function through memory, calls and returns, and is in memory where the 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from struct import unpack_from
 from typing import Callable, Dict, Final, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -67,7 +66,7 @@ class PointsTo:
         self._ram = ram
         self._program = program
         self._tick = tick
-        self.templates = Templates(program, True)
+        self.templates = Templates(program, True, objects)
         self._code = FunctionCode(information, program)
         self._losses = Losses(information, self._code, lambda address, _: self._template(address))
         self._lattice = Lattice(objects)
@@ -108,10 +107,7 @@ class PointsTo:
         return int.from_bytes(found, "little") if len(found) == size else None
 
     def _function(self, address: int) -> Optional[Tuple[int, int]]:
-        index = bisect_right(self._starts, address) - 1
-        if index < 0 or address >= self.objects.functions[index][1]:
-            return None
-        return self.objects.functions[index]
+        return self.objects.function(address)
 
     def _summary(self, address: Optional[int]) -> Summary:
         bounds = None if address is None else self._function(address)
