@@ -9,11 +9,13 @@ import pytest
 
 from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.objects import Objects, load_objects
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Tier
+from gdb_etm.recovery.values import CoreState, Tier, no_memory
 from tests.firmware.build import symbol
-from tests.recovery.small import DEVICE, STACK, Ran, built, run, wrong
+from tests.history.executed import history_of
+from tests.recovery.small import CODE, DEVICE, STACK, Ran, built, run, wrong
 from tests.recovery.truth import Run, prepare
 
 # The vector table runs, too, as instructions that change r0 and r1 alone, and then main, as the reset handler would
@@ -65,8 +67,8 @@ def ran(source: str, pointer: int = STACK) -> Ran:
     return run(source, registers, {DEVICE: STACK - 256})
 
 
-def recovered(done: Ran, source: str) -> Recovery:
-    return done.recovery(Rules(limit=Tier.ASSUMED, frames=load_frames([built(source)])))
+def recovered(done: Ran, source: str, objects: Optional[Objects] = None) -> Recovery:
+    return done.recovery(Rules(limit=Tier.ASSUMED, frames=load_frames([built(source)]), objects=objects))
 
 
 def number(done: Ran, source: str) -> int:
@@ -117,6 +119,41 @@ def test_nothing_is_assumed_of_a_function_that_may_go_on_with_another_stack() ->
     done = ran(source)
     recovery = recovered(done, source)
     assert recovery.register(number(done, source), "sp").value is None
+
+
+@pytest.mark.parametrize("called, has_symbols", [(True, True), (True, False), (False, True)])
+def test_the_same_of_a_call_of_assembly_that_does(called: bool, has_symbols: bool) -> None:
+    # It has no call frame information.
+    source = SOURCE % ".type change, %function\nchange:\n msr psp, r0\n msr control, r1\n bx lr"
+    source = source.replace("    b leave\n", "    b leave\n    bl change\n") if called else source
+    done = ran(source)
+    recovery = recovered(done, source, load_objects([built(source)]) if has_symbols else None)
+    assert (recovery.register(number(done, source), "sp").value is None) is called
+
+
+def test_a_call_that_sets_a_stack_pointer_does_not_keep_sp() -> None:
+    # The thread goes on with another stack behind it.
+    main, process = STACK, STACK - 1024
+    source = """
+    push {r4, lr}
+    bl change
+    nop
+    b end
+change:
+    msr psp, r0
+    movs r0, #2
+    msr control, r0
+    isb
+    bx lr
+    """
+    ran_through = [CODE + at for at in (0, 2, 10, 14, 16, 20, 24, 6, 8)]
+    history = history_of(built(source), list(ran_through), CODE + 26)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M33", {}))
+    end = CoreState({"sp": process, "psp": process, "msp": main, "control": 2, "xpsr": 1 << 24}, no_memory)
+    recovery = Recovery(history, end, rules=Rules(limit=Tier.ASSUMED))
+    assert recovery.register(8, "sp").value == process
+    assert recovery.register(2, "sp").value in (None, main)
+    assert not recovery.findings
 
 
 def test_another_stack_than_that_of_the_vector_table_is_noticed() -> None:

@@ -42,7 +42,7 @@ from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.threads.saved_contexts import SavedContexts
-from gdb_etm.recovery.threads.switching_instructions import SwitchingInstructions
+from gdb_etm.recovery.threads.switching_instructions import SwitchingInstructions, may_leave_stack
 
 _BIT: Final = 0xFFFFFFFE
 _NO_MODE: Final = 0xFFFFFFE0
@@ -92,7 +92,7 @@ class SsaBuilder:
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
         self.calls = CallMatcher(ssa)
-        self._switches = switches = SwitchingInstructions(history.program, ssa.rules.objects)
+        self._switches = switches = SwitchingInstructions(history.program, objects)
         self._exceptions = TraceExceptions(ssa, self.calls, features, self._m_profile, switches.is_entry)
         self.threads = ThreadSwitches(
             *(ssa, history.program, switches, self._runs, self.calls, self._exceptions, self._address, word, later)
@@ -284,7 +284,7 @@ class SsaBuilder:
             ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
             ssa.learn(current[slot] if slot >= 0 else ssa.constant(~slot), 3, 0, Premise.ALIGNED)
-        if CONTROL in template.writes:
+        if may_leave_stack(template, current[HANDLER] == ssa.one):
             self.calls.lose_frames()
         if template.stack is not None and self._limits is not None:
             self._limits.take(template, current, True)

@@ -70,6 +70,8 @@ class OpenCall(NamedTuple):
     activation: int
     # Slots that are not kept, other than the calling convention says.
     lost: FrozenSet[int]
+    # Whether SP has been that of one stack since.
+    is_on_one_stack: bool = True
 
 
 class Landing(NamedTuple):
@@ -159,8 +161,8 @@ class CallMatcher:
         self.enter()
 
     def lose_frames(self) -> None:
-        """Note that SP may be another one from here on."""
-        self.stack = [call._replace(frame=NO_FRAME) for call in self.stack]
+        """Note that SP may be another stack's from here on."""
+        self.stack = [call._replace(frame=NO_FRAME, is_on_one_stack=False) for call in self.stack]
         self.frame = NO_FRAME
 
     def tie(self, number: int, activations: Sequence[int]) -> None:
@@ -208,7 +210,7 @@ class CallMatcher:
         call = self.stack[at]
         del self.stack[at:]
         self.frame, self.activation = call.frame, call.activation
-        lost = call.lost.difference((SP,))
+        lost = call.lost.difference((SP,)) if call.is_on_one_stack else call.lost.union((SP,))
         kept = [(slot, before) for slot, before in zip(self._slots, call.kept) if slot not in lost]
         self.assume(call.number, [slot for slot, _ in kept], [before for _, before in kept], current, CALL)
 

@@ -50,7 +50,8 @@ class Functions:
         self._information = information
         self._branches = branches = FunctionCode(information, ssa.program)
         self._frames = StackFrames(information, template)
-        self._main_stack = MainStack(ssa.program, information, ssa.rules.ram, self._frames, template)
+        rules = ssa.rules
+        self._main_stack = MainStack(ssa.program, information, rules.ram, self._frames, template, rules.objects)
         self._losses = losses = Losses(information, branches, template)
         self._escape = Escape(information, branches, losses, template)
         self._entry_values = EntryValues(

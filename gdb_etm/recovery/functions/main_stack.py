@@ -14,6 +14,7 @@ from typing import Callable, Dict, Final, FrozenSet, Iterator, Mapping, NamedTup
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import InstructionKind, Isa, decode_t16, decode_t32, is_wide
+from gdb_etm.program.objects import Objects
 from gdb_etm.recovery.functions.entries import branches, entries
 from gdb_etm.recovery.functions.frames import StackFrames
 from gdb_etm.recovery.lift.operations import MASK, SP
@@ -52,6 +53,7 @@ class MainStack:
     :param ram: Pieces of RAM.
     :param frames: Gives SP by the frame's address.
     :param template: Gives the instruction at an address, of the instruction set of another one.
+    :param objects: The program's objects, if they are known: functions without call frame information.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class MainStack:
         ram: Sequence[Tuple[int, int]],
         frames: StackFrames,
         template: Callable[[int, Template], Optional[Template]],
+        objects: Optional[Objects] = None,
     ) -> None:
         self._program = program
         self._information = information
         self._frames = frames
         self._template = template
-        self._beginning = _beginning(program, information, ram)
+        self._beginning = _beginning(program, information, ram, objects)
+        self._callers = _callers(program, information, objects)
         self._known: Dict[int, Optional[int]] = {}
 
     def is_reset(self, function: int) -> bool:
@@ -75,7 +79,7 @@ class MainStack:
 
     def returns_to(self, function: int, like: Template) -> Optional[int]:
         """Give what a function's only call leaves in LR, or None."""
-        site = _callers(self._program, self._information).get(function) if like.isa is Isa.T32 else None
+        site = self._callers.get(function) if like.isa is Isa.T32 else None
         template = None if site is None else self._template(site, like)
         if template is None or not template.call or self._information.function(template.address) is None:
             return None
@@ -100,7 +104,7 @@ class MainStack:
         return self._known[function]
 
     def _below_caller(self, function: int, beginning: ProgramStart, like: Template) -> Optional[int]:
-        site = _callers(self._program, self._information).get(function)
+        site = self._callers.get(function)
         bounds = None if site is None else self._information.function(site)
         template = None if site is None else self._template(site, like)
         if bounds is None or template is None:
@@ -114,7 +118,7 @@ class MainStack:
 
 @lru_cache(maxsize=2)
 def _beginning(
-    program: Program, information: FrameInformation, ram: Sequence[Tuple[int, int]]
+    program: Program, information: FrameInformation, ram: Sequence[Tuple[int, int]], objects: Optional[Objects]
 ) -> Optional[ProgramStart]:
     # By the vector table: SP, and the reset handler, an NMI's and HardFault's.
     found: Set[ProgramStart] = set()
@@ -127,12 +131,12 @@ def _beginning(
                 in_ram = any([low < pointer <= high for low, high in ram])
                 if in_ram and all([one & 1 and program.piece_at(one - 1) for one in handlers]):
                     found.add(ProgramStart(bounds[0], pointer, not (start + at) & _BOOTED))
-    moved = _moved(program, information)
+    moved = _moved(program, information, objects)
     return found.pop() if len(found) == 1 and not any([one.function in moved for one in found]) else None
 
 
 @lru_cache(maxsize=2)
-def _callers(program: Program, information: FrameInformation) -> Mapping[int, int]:
+def _callers(program: Program, information: FrameInformation, objects: Optional[Objects]) -> Mapping[int, int]:
     # By the beginnings of functions that one branch alone leads to, where that is.
     found: Dict[int, Set[int]] = {}
     for site, target in branches(program, information, Isa.T32):
@@ -140,7 +144,7 @@ def _callers(program: Program, information: FrameInformation) -> Mapping[int, in
     others = [information.function(target) for target in _others(program, information)]
     # What is entered behind its beginning may be several functions.
     several = {bounds[0] for bounds in others if bounds is not None}.union(entries(program, information, Isa.T32))
-    several |= _moved(program, information)
+    several |= _moved(program, information, objects)
     made = {half for _, data in program.pieces for half in _halves(data)}
     single = {target: sites.pop() for target, sites in found.items() if len(sites) == 1}
     return {
@@ -149,15 +153,27 @@ def _callers(program: Program, information: FrameInformation) -> Mapping[int, in
 
 
 @lru_cache(maxsize=2)
-def _moved(program: Program, information: FrameInformation) -> FrozenSet[int]:
+def _moved(program: Program, information: FrameInformation, objects: Optional[Objects]) -> FrozenSet[int]:
     # Functions that may go on with another stack, and those that call them.
     found: Set[int] = set()
+    is_anywhere = False
     for start, data in program.pieces:
-        bounds = [information.function(start + match.start()) for match in _MSR.finditer(data)]
-        found |= {one[0] for one in bounds if one is not None}
-    sites = [site for site, target in branches(program, information, Isa.T32) if target in found]
-    callers = [information.function(site) for site in sites]
+        for match in _MSR.finditer(data):
+            bounds = _function(start + match.start(), information, objects)
+            found.update(() if bounds is None else bounds[:1])
+            is_anywhere |= bounds is None
+    callers = [
+        information.function(site)
+        for site, target in branches(program, information, Isa.T32)
+        if target in found or is_anywhere and _function(target, information, objects) is None
+    ]
     return frozenset(found.union([one[0] for one in callers if one is not None]))
+
+
+def _function(address: int, information: FrameInformation, objects: Optional[Objects]) -> Optional[Tuple[int, int]]:
+    # By call frame information, or by the symbol table.
+    bounds = information.function(address)
+    return objects.function(address) if bounds is None and objects is not None else bounds
 
 
 def _halves(data: bytes) -> Iterator[int]:

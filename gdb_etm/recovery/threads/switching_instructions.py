@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from enum import Enum
 from typing import Dict, Optional, Tuple
 
@@ -24,6 +23,19 @@ class SwitchedBy(Enum):
     FUNCTION = "sp"
 
 
+def may_leave_stack(template: Template, in_handler: bool) -> bool:
+    """Check whether SP may be another stack's behind an instruction.
+
+    It sets MSP, PSP or CONTROL; those of the other security state are in use behind BXNS.
+
+    :param in_handler: Whether it is known to run in Handler mode, where CONTROL selects nothing.
+    """
+    sets = [slot in template.writes for slot in (MSP, PSP, CONTROL)]
+    if in_handler and template.target is None:
+        return sets == [True, False, False]
+    return any(sets)
+
+
 class SwitchingInstructions:
     """Tells where SP becomes another stack's, and where PSP does.
 
@@ -33,7 +45,7 @@ class SwitchingInstructions:
 
     def __init__(self, program: Program, objects: Optional[Objects]) -> None:
         self._changes = StackChanges(program)
-        self._functions = () if objects is None else tuple(objects.functions)
+        self._objects = objects
         # Of handlers, by the instruction's address.
         self._in_handlers: Dict[int, Optional[SwitchedBy]] = {}
 
@@ -86,5 +98,4 @@ class SwitchingInstructions:
         return bounds is not None and bounds[0] == address
 
     def _function(self, address: int) -> Optional[Tuple[int, int]]:
-        at = bisect_right(self._functions, (address, 1 << 32)) - 1
-        return self._functions[at] if at >= 0 else None
+        return self._objects.function(address) if self._objects is not None else None
