@@ -155,7 +155,7 @@ def _reaches(steps: Tuple[Step, ...], offset: Optional[int]) -> Tuple[Set[int], 
                 is_above |= offset is not None and top <= known[inputs[0]]
                 stored.update(inputs[1:2] if known[inputs[0]] < top else ())
             continue
-        result = _distance(op, detail, inputs, [known.get(slot) if slot >= 0 else ~slot for slot in inputs])
+        result = sum_distance(op, detail, inputs, [known.get(slot) if slot >= 0 else ~slot for slot in inputs])
         for slot in outputs:
             known.pop(slot, None)
             if result is not None:
@@ -164,8 +164,13 @@ def _reaches(steps: Tuple[Step, ...], offset: Optional[int]) -> Tuple[Set[int], 
     return stored, is_above
 
 
-def _distance(op: int, detail: Tuple[int, ...], inputs: Tuple[int, ...], values: List[Optional[int]]) -> Optional[int]:
-    # A sum's distance from SP, if it has one.
+def sum_distance(
+    op: int, detail: Tuple[int, ...], inputs: Tuple[int, ...], values: List[Optional[int]]
+) -> Optional[int]:
+    """Give a sum's distance from a register, if it has one.
+
+    :param values: Distances of its inputs from that register, and constants.
+    """
     if [slot >= 0 for slot in inputs].count(True) != 1 or None in values:
         return None
     plain = [value for value in values if value is not None]
