@@ -33,10 +33,12 @@ class Correction(NamedTuple):
 class _Doubt:
     # A turn of a stack that may be another one's.
 
-    def __init__(self, chosen: WaitingStack, others: Sequence[WaitingStack], row: int, start: int) -> None:
+    def __init__(self, chosen: WaitingStack, others: Sequence[WaitingStack], row: int, start: int, left: int) -> None:
         # As they waited.
         self.chosen = chosen
         self.others = list(others)
+        # The segment of the stack that was in use before.
+        self.left = left
         # How many entries there were.
         self.row = row
         # Where it went on.
@@ -49,10 +51,21 @@ class _Doubt:
         self.ran = [chosen.frame]
         self.returns: List[Return] = []
 
+    @property
+    def stays(self) -> bool:
+        """Whether no other than the stack before is known to fit."""
+        return self.chosen.segment == self.left and not self.others
+
     def take(self, caller: Frame, last: Return) -> None:
         self.ran.append(caller)
         self.returns.append(last)
         self.others = [other for other in self.others if way(other.frame, self.returns) is not None]
+
+    def take_all(self, frames: Sequence[Frame], returns: Sequence[Return]) -> None:
+        """Take returns through frames of the same stack."""
+        for caller, last in zip(frames[1:], returns):
+            if caller.level < self.ran[-1].level:
+                self.take(caller, last)
 
 
 class _Move(NamedTuple):
@@ -100,14 +113,14 @@ class Identities:
         self.leave()
         if chosen is not None:
             self.waiting.remove(chosen)
-            self._begin(_Doubt(chosen, others, len(self._rows), start))
+            self._begin(_Doubt(chosen, others, len(self._rows), start, left.segment))
         if left.address is not None:
             self.waiting = [*self.waiting[1 - _WAITING :], left]
 
     def stay(self, left: WaitingStack, start: int) -> None:
         """Go on with the same stack, the only one seen."""
         self.leave()
-        self._begin(_Doubt(left, (), len(self._rows), start))
+        self._begin(_Doubt(left, (), len(self._rows), start, left.segment))
 
     def note_new(self, stack: WaitingStack, start: int, row: Optional[int] = None) -> None:
         """Note a stack that was not seen before.
@@ -131,13 +144,14 @@ class Identities:
     def leave(self) -> None:
         """Note that the stack in use is left.
 
-        What has shown no other stack by now does not later.
+        What has shown no other stack by now does not later, unless a handler that goes to another one seems to have
+        stayed on it: one that was not seen may have waited there.
         """
         doubts = self._doubts.get(self._running)
         if doubts is not None:
-            self._doubts[self._running] = [doubt for doubt in doubts if doubt.others]
+            self._doubts[self._running] = [doubt for doubt in doubts if doubt.others or doubt.stays]
             for doubt in doubts:
-                if not doubt.others:
+                if not doubt.others and not doubt.stays:
                     self._settle(doubt)
         self._running = -1
 
@@ -182,8 +196,8 @@ class Identities:
             returns = [*doubt.returns, last]
             for moves in self._replaced(doubt, returns, False):
                 return self._apply(moves, returns)
-        # One that was left before the history, or where it has a gap.
-        doubt = doubts[0]
+        # One that was left before the history, or where it has a gap; rather where a handler seems to have stayed.
+        doubt = next((one for one in doubts if one.stays), doubts[0])
         returns = [*doubt.returns, last]
         first = doubt.ran[0]
         frames = invented([Frame(first.level, first.function, None, None)], returns)
@@ -242,6 +256,8 @@ class Identities:
         settled = [one.doubt for one in moves]
         for old in chain.from_iterable([self._doubts.pop(key, []) for key in changed]):
             if len(moves) == 1 and old.row < doubt.row:
+                if old.stays and old.chosen.segment == segment:
+                    old.take_all(frames, returns)
                 self._doubts.setdefault(old.chosen.segment, []).append(old)
             elif old not in settled:
                 self._settle(old)
@@ -260,7 +276,8 @@ def _still_open(move: _Move, returns: List[Return], changed: AbstractSet[int]) -
     # What is left of a doubt: the turn is taken for another stack's, but may be a third one's.
     doubt, frames, segment = move
     others = [one for one in doubt.others if one.segment not in changed and way(one.frame, returns) is not None]
-    following = _Doubt(doubt.chosen._replace(frame=frames[0], segment=segment), others, doubt.row, doubt.start)
+    chosen = doubt.chosen._replace(frame=frames[0], segment=segment)
+    following = _Doubt(chosen, others, doubt.row, doubt.start, doubt.left)
     following.ran, following.returns = list(frames), returns
     following.late = doubt.late
     following.known, following.known_others = doubt.known_others.get(segment, following.known), doubt.known_others

@@ -189,6 +189,17 @@ def test_one_that_was_left_before_the_history_returns_elsewhere() -> None:
     ]
 
 
+def test_one_that_was_left_before_the_history_is_not_the_one_that_waits_at_its_place() -> None:
+    # It goes on where the first one was just left, and is left again before it returns.
+    p = path().run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1).switch(0x402, 0x402)
+    p.run(0x404, 0, BL).run(0x500, 1).switch(0x502, 0x102).switch(0x104, 0x502)
+    p.run(0x504, 0, BX_LR).run(0x408, 0, BX_LR).run(0x306, 1)
+    assert outline(p)[2:] == [
+        *((0, "task"), (1, "wait"), "2 to 3", (1, "wait"), (2, "inner"), "3 to 1", (0, "main")),
+        *("1 to 3", (2, "inner"), (1, "wait"), (0, "other")),
+    ]
+
+
 def test_threads_that_nothing_tells_apart_are_named_so() -> None:
     # Both were called from the same place; which of them goes on is not seen.
     p = path().run(0x200, 0, BL).run(0x400, 1).switch(0x402, 0x100).switch(0x102, 0x200)
