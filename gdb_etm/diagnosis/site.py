@@ -27,11 +27,9 @@ _EXC_RETURN = 0xFFFFFF00
 _PC_IN_FRAME, _STATUS_IN_FRAME = 24, 28
 # EXC_RETURN as cores make it, with the Security Extension and without it: its lowest byte.
 _LEGAL = (0xA0, 0xA8, 0xAC, 0xB0, 0xB8, 0xBC, 0xE1, 0xE9, 0xED, 0xF1, 0xF9, 0xFD)
-# Bits of it, and of xPSR.
-_TO_PSP, _TO_THREAD, _T, _IPSR = 1 << 2, 1 << 3, 1 << 24, 0x1FF
+# Bits of it, of xPSR, and of CPSR.
+_TO_PSP, _TO_THREAD, _T, _IPSR, _THUMB = 1 << 2, 1 << 3, 1 << 24, 0x1FF, 1 << 5
 _VTOR, _WORD = 0xE000ED08, 4
-# CPSR.T.
-_THUMB = 1 << 5
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 NO_MEMORY = "no memory is there"
@@ -123,7 +121,7 @@ def may_be_wrong(scene: Scene, pc: int) -> bool:
     """
     if last_fault(scene) is not None or any(before for before, _ in scene.history.exceptions(is_reset)):
         return True
-    return _outermost(scene, len(scene.history), _FAILURE.search) is not None or _is_failure(scene, pc)
+    return _outermost(scene, len(scene.history), _FAILURE.search, True) is not None or _is_failure(scene, pc)
 
 
 def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]:
@@ -145,7 +143,7 @@ def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]
 
 def _reporting(scene: Scene, number: int, event: Exception_) -> Optional[FaultSite]:
     # A fault of what was to tell of a mistake: that is the one that matters.
-    found = _outermost(scene, number, is_report)
+    found = _outermost(scene, number, is_report, False)
     called_at = found.frame.called_at if found is not None else None
     if found is None or called_at is None:
         at = event.return_address
@@ -353,7 +351,7 @@ def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:
 def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     # A function that a program calls when it has noticed: the outermost.
     number = len(scene.history)
-    found = _outermost(scene, number, _FAILURE.search)
+    found = _outermost(scene, number, _FAILURE.search, True)
     called_at = found.frame.called_at if found is not None else None
     last = scene.template(number) if number else None
     if called_at is None and last is not None and _is_failure(scene, pc):
@@ -372,11 +370,13 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     return site._replace(bad=_condition(scene, called_at))
 
 
-def _outermost(scene: Scene, number: int, names: Callable[[str], object]) -> Optional[ActivationSpan]:
-    # The outermost active function with such a name, or the throw that called it.
+def _outermost(scene: Scene, number: int, names: Callable[[str], object], below: bool) -> Optional[ActivationSpan]:
+    # The outermost active function with such a name, or the throw that called it; also below handlers, if asked for.
     activation = scene.activation(number)
+    frames = [(activation, 0), *scene.callers(activation)] if activation is not None else []
+    frames += scene.interrupted_frames(activation) if activation is not None and below else []
     found: Optional[ActivationSpan] = None
-    for one in [activation, *(one for one, _ in scene.callers(activation))] if activation is not None else []:
+    for one, _ in frames:
         if one.function is not None and (names(one.function.name) or found and _is_throw(one.function.name)):
             found = one
     return found
