@@ -56,6 +56,8 @@ class Bad(NamedTuple):
     places: Tuple[Place, ...]
     # "load" or "store"; empty of what is no access's address.
     access: str = ""
+    # What it should have been a multiple of; 0 where that is not what is wrong.
+    unit: int = 0
 
 
 class FaultSite(NamedTuple):
@@ -326,21 +328,19 @@ def _bad(scene: Scene, one: Operand, number: int, reported: _Reported) -> Bad:
     places = [RegisterPlace(number + 1, name) for name in one.registers]
     if one.what == "divide":
         return Bad("the divisor", one.value, "0" if one.value == 0 else "", tuple(places))
-    why = ""
-    if one.value is not None and one.value in reported.addresses:
-        why = reported.why
-    elif not scene.is_m_profile:
-        # What is where each chip decides.
-        why = ""
-    elif one.value is not None and not scene.is_mapped(one.value):
+    value, why, unit = one.value, "", 0
+    if value is None or value in reported.addresses or not scene.is_m_profile:
+        # What is where each chip decides, of A-profile.
+        why = reported.why if value is not None and value in reported.addresses else ""
+    elif not scene.is_mapped(value):
         why = NO_MEMORY
-    elif one.value is not None and one.size > 1 and one.value % one.size:
-        why = "not a multiple of %d" % one.size
-    elif one.value is not None and one.what == "store" and not scene.is_ram(one.value):
-        why = "not writable" if scene.history.program.read(one.value, 1) else ""
+    elif one.size > 1 and value % one.size:
+        why, unit = "not a multiple of %d" % one.size, one.size
+    elif one.what == "store" and not scene.is_ram(value):
+        why = "not writable" if scene.history.program.read(value, 1) else ""
     # An index or a pointer that leads nowhere comes before one that leads to memory.
     places.sort(key=lambda place: _is_plausible(scene, place))
-    return Bad("the %s's address" % one.what, one.value, why, tuple(places), one.what)
+    return Bad("the %s's address" % one.what, value, why, tuple(places), one.what, unit)
 
 
 def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:

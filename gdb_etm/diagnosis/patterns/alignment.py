@@ -10,8 +10,6 @@ from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 
-_WORD = 4
-
 
 class Alignment:
     """Finds where a pointer lost its alignment.
@@ -22,22 +20,27 @@ class Alignment:
 
     def __init__(self, scene: Scene, site: FaultSite) -> None:
         self._scene = scene
-        self._is_asked = bool(site.bad) and site.bad[0].why.startswith("not a multiple")
+        self._unit = site.bad[0].unit if site.bad else 0
 
     def look(self, node: Node, path: Sequence[Node]) -> Optional[Suspicion]:
         """Look at an addition: whether it made the address odd.
 
-        :param path: The nodes up to it.
+        :param path: The nodes up to it, with it.
         """
-        if not self._is_asked or node.maker.kind is not MakerKind.COMPUTED or any(one.is_address for one in path):
+        if not self._unit or node.maker.kind is not MakerKind.COMPUTED or any(one.is_address for one in path):
+            return None
+        # Behind a distance, or a pointer that is aligned, it is another pointer.
+        if not all(self._is_unaligned(self._scene.value(one.place).value) for one in path):
             return None
         value = self._scene.value(node.place).value
         sources = [source for source in node.maker.sources if isinstance(source, RegisterPlace)]
         values = [self._scene.value(source).value for source in sources]
-        if value is None or not value % _WORD or not self._scene.is_ram(value):
-            return None
         pointers = [one for one in values if one is not None and self._scene.is_ram(one)]
-        if len(pointers) != 1 or pointers[0] % _WORD:
+        if value is None or len(pointers) != 1 or pointers[0] % self._unit:
             return None
-        text = "makes a pointer that is no multiple of 4: 0x%08x + %d" % (pointers[0], value - pointers[0])
+        made = (self._unit, pointers[0], value - pointers[0])
+        text = "makes a pointer that is no multiple of %d: 0x%08x + %d" % made
         return Suspicion(SuspicionKind.UNALIGNED, node.maker.number, text, node.maker.tier)
+
+    def _is_unaligned(self, value: Optional[int]) -> bool:
+        return value is not None and value % self._unit != 0 and self._scene.is_ram(value)
