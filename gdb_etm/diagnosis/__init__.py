@@ -13,8 +13,9 @@ In the order in which they are used:
   handler has changed of them.
 - ``scene.py``: history, values, calls and names, as all others ask for them; ``index.py``: where instructions and
   accesses are; ``names.py``: memory by its declaration; ``library.py``: functions that others wrote.
-- ``site.py``: the instruction that went wrong; ``operands.py``: what it would have accessed; ``late.py``: stores that
-  may have failed after they ran; ``requests.py``: the SVC that asked for a handler.
+- ``site.py``: the instruction that went wrong; ``bad.py``: the values with which it could not go on; ``operands.py``:
+  what it would have accessed; ``targets.py``: where it would have branched; ``late.py``: stores that may have failed
+  after they ran; ``requests.py``: the SVC that asked for a handler, or could not.
 - ``astray.py``: returns to where no call was, which may be what went wrong before the fault.
 - ``blocks.py``: blocks that allocators gave.
 - ``decisions.py``: the branches on which an instruction depended.

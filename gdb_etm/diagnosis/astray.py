@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, Set
 
+from gdb_etm.diagnosis.bad import Bad
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import Bad
 from gdb_etm.recovery.lift.operations import LR, SP
 
 # Instructions back from the fault, and returns that are looked at, at most.

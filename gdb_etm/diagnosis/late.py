@@ -18,6 +18,8 @@ from gdb_etm.recovery.makers import RegisterPlace
 _REACH = 64
 # Bytes beyond all that the program has used before: it goes there for the first time, or nothing is there.
 _NEAR = 4096
+# The core's own registers, whose stores no buffer delays (Armv7-M ARM, B3.1; Armv8-M ARM, B8.1).
+_OWN = range(0xE0000000, 0xE0100000)
 
 
 class StoreDoubt(IntEnum):
@@ -85,7 +87,7 @@ def _doubt(scene: Scene, address: Optional[int], used: Optional[range]) -> Optio
     if not scene.is_mapped(address):
         return StoreDoubt.NO_MEMORY
     if scene.is_device(address):
-        return StoreDoubt.DEVICE
+        return None if scene.is_m_profile and address in _OWN else StoreDoubt.DEVICE
     if not scene.is_ram(address):
         return StoreDoubt.NOT_WRITABLE
     is_far = used is not None and not used.start - _NEAR <= address < used.stop + _NEAR

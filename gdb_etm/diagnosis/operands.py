@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import SLOTS, TEMPORARY, Op
@@ -30,9 +30,31 @@ def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[O
 
     :param read: Gives a register before it, if that is known.
     """
-    known: Dict[int, Optional[int]] = {}
     found: List[Operand] = []
+    for at, (op, _, inputs, detail), values in _evaluated(template, read, {}):
+        if op in (Op.LOAD, Op.STORE):
+            what = "load" if op == Op.LOAD else "store"
+            found.append(Operand(what, values[0], detail[0], feeding(template.steps, at, inputs[0])))
+        elif op in _DIVISIONS:
+            found.append(Operand("divide", values[1], 0, feeding(template.steps, at, inputs[1])))
+    return found
 
+
+def left_in(template: Template, name: str, read: Callable[[str], Optional[int]]) -> Optional[int]:
+    """Give what an instruction leaves in a register, if that is known.
+
+    :param read: Gives a register before it, if that is known.
+    """
+    known: Dict[int, Optional[int]] = {}
+    for _ in _evaluated(template, read, known):
+        pass
+    return known.get(SLOTS[name], read(name))
+
+
+def _evaluated(
+    template: Template, read: Callable[[str], Optional[int]], known: Dict[int, Optional[int]]
+) -> Iterator[Tuple[int, Step, List[Optional[int]]]]:
+    # Each step with its index and its inputs; what they leave is put into ``known``.
     def value(slot: int) -> Optional[int]:
         if slot < 0:
             return ~slot
@@ -40,19 +62,15 @@ def operands(template: Template, read: Callable[[str], Optional[int]]) -> List[O
             known[slot] = read(_NAMES[slot]) if slot in _NAMES else None
         return known.get(slot)
 
-    for at, (op, outputs, inputs, detail) in enumerate(template.steps):
+    for at, step in enumerate(template.steps):
+        op, outputs, inputs, detail = step
         values = [value(slot) for slot in inputs]
-        if op in (Op.LOAD, Op.STORE):
-            what = "load" if op == Op.LOAD else "store"
-            found.append(Operand(what, values[0], detail[0], feeding(template.steps, at, inputs[0])))
-        elif op in _DIVISIONS:
-            found.append(Operand("divide", values[1], 0, feeding(template.steps, at, inputs[1])))
+        yield at, step, values
         result: Optional[int] = None
         if op not in IMPURE and None not in values:
             result = apply(op, detail, [one for one in values if one is not None])
         for slot in outputs:
             known[slot] = result
-    return found
 
 
 def tested_flags(template: Template) -> List[str]:

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.aborts import Abort, abort_of
-from gdb_etm.diagnosis.causes import FAULTS, PREFETCH_ABORT, UNDEFINED
+from gdb_etm.diagnosis.bad import FAR_AWAY, NO_MEMORY, Bad
+from gdb_etm.diagnosis.causes import FAULTS, HARD_FAULT, PREFETCH_ABORT, UNDEFINED
 from gdb_etm.diagnosis.changed import last_fault
 from gdb_etm.diagnosis.decisions import compared, decides
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
 from gdb_etm.diagnosis.library import is_report
 from gdb_etm.diagnosis.operands import Operand, operands
 from gdb_etm.diagnosis.reported import is_reported, is_reported_alone
-from gdb_etm.diagnosis.requests import asked_at
+from gdb_etm.diagnosis.requests import asked_at, masks, refuses
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.diagnosis.targets import is_data, is_even, target, went_to, why_not_code
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.modes import status_name
 from gdb_etm.protocols.elements import Exception_, is_reset
-from gdb_etm.recovery.lift.operations import LR, MASK, SP
-from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
+from gdb_etm.recovery.makers import MemoryPlace, RegisterPlace
 
-# What an exception leaves in LR (Armv8-M ARM, B3.18).
-_EXC_RETURN = 0xFFFFFF00
-_PC_IN_FRAME, _STATUS_IN_FRAME = 24, 28
-# EXC_RETURN as cores make it, with the Security Extension and without it: its lowest byte.
-_LEGAL = (0xA0, 0xA8, 0xAC, 0xB0, 0xB8, 0xBC, 0xE1, 0xE9, 0xED, 0xF1, 0xF9, 0xFD)
-# Bits of it, of xPSR, and of CPSR.
-_TO_PSP, _TO_THREAD, _T, _IPSR, _THUMB = 1 << 2, 1 << 3, 1 << 24, 0x1FF, 1 << 5
 _VTOR, _WORD = 0xE000ED08, 4
+# CPSR.T.
+_THUMB = 1 << 5
 # Registers of an instruction.
 _NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
-NO_MEMORY = "no memory is there"
-FAR_AWAY = "far beyond all memory that was used before"
 _FAILURE = re.compile(
     r"assert|abort|panic|fatal|stack_chk_fail|failed|error_handler|pure_virtual|terminate", re.IGNORECASE
 )
@@ -42,22 +35,6 @@ _THROW = re.compile(r"\b__cxa_(re)?throw\b")
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
 _REACH = 200
-
-
-class Bad(NamedTuple):
-    """A value with which an instruction could not go on."""
-
-    # In words, such as ``"the load's address"``.
-    what: str
-    value: Optional[int]
-    # What is wrong with it; empty where that is not known.
-    why: str
-    # Where it is, and what it is made from: the most implausible first.
-    places: Tuple[Place, ...]
-    # "load" or "store"; empty of what is no access's address.
-    access: str = ""
-    # What it should have been a multiple of; 0 where that is not what is wrong.
-    unit: int = 0
 
 
 class FaultSite(NamedTuple):
@@ -171,6 +148,8 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     if is_reported_alone(registers, "IMPRECISERR") or abort is not None and abort.is_late:
         return _late(scene, number, event)
     address = event.return_address
+    if event.vector == HARD_FAULT and refuses(scene, number, address):
+        return FaultSite(event, number, None, False, None, masks(scene, number))
     if address is not None and not scene.is_m_profile:
         scene.tell_isa(address, _failed_isa(scene, number, registers))
     fetches = any(is_reported(registers, name) for name in _OF_FETCHES) or event.name == PREFETCH_ABORT
@@ -178,10 +157,12 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     is_branch = last is not None and last.target is not None
     if address is None and is_branch and fetches:
         # An ETMv3 does not trace where a branch went that nothing was executed at.
-        address = _went_to(scene, number)
-    fetches = fetches or last is not None and is_branch and _is_even(scene, number, last)
+        address = went_to(scene, number)
+    fetches = fetches or last is not None and is_branch and is_even(scene, number, last)
+    if address is not None and is_reported(registers, "UNDEFINSTR"):
+        fetches = fetches or is_data(scene, address)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
-        return FaultSite(event, number, address, True, None, _target(scene, number, last, address, registers))
+        return FaultSite(event, number, address, True, None, target(scene, number, last, address, registers))
     bad = _accessed(scene, number, address, _reported(registers, abort))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
     return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
@@ -217,92 +198,6 @@ def _reported(registers: Mapping[str, int], abort: Optional[Abort]) -> _Reported
     if not is_reported(registers, "PRECISERR"):
         return _Reported((), "")
     return _Reported((registers.get("bfar") if is_reported(registers, "BFARVALID") else None,), NO_MEMORY)
-
-
-def _went_to(scene: Scene, number: int) -> Optional[int]:
-    maker = scene.target(number)
-    return scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
-
-
-def _is_even(scene: Scene, number: int, last: Template) -> bool:
-    # Whether a branch has asked for A32 code.  Armv6-M has no fault status registers that say so.
-    maker = scene.target(number) if last.interworks and scene.is_m_profile else None
-    value = scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
-    return value is not None and value < _EXC_RETURN and not value & 1
-
-
-def _target(
-    scene: Scene, number: int, last: Optional[Template], address: int, registers: Mapping[str, int]
-) -> Tuple[Bad, ...]:
-    maker = scene.target(number)
-    if maker is None or last is None:
-        return ()
-    value = None
-    if len(maker.sources) == 1:
-        source = maker.sources[0]
-        value = scene.value(source).value
-        if value is None and isinstance(source, MemoryPlace):
-            # The trace says where it went, but for bit 0.
-            here = scene.value(source)._replace(known=MASK & ~1, bits=address & ~1)
-            scene.put(source, here, scene.maker(source))
-    own = scene.activation(number)
-    # In Thread mode it is an address like any other.
-    is_return = scene.is_m_profile and value is not None and value >= _EXC_RETURN
-    is_return = is_return and (own is None or own.frame.is_handling)
-    status = _popped_status(scene, number, value, registers) if is_return and value is not None else ()
-    if status:
-        return status
-    if is_return and address & ~1 != (value or 0) & ~1:
-        # The return from an exception: what was popped is bad, unless it is EXC_RETURN.
-        popped = _popped(scene, number, address)
-        if popped:
-            return popped
-    what = "the address that it returns to" if last.target == LR or SP in last.writes else "the address that it goes to"
-    if is_return:
-        return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)
-    return (Bad(what, value if value is not None else address, why_not_code(scene, value, address), maker.sources),)
-
-
-def _popped_status(scene: Scene, number: int, value: int, registers: Mapping[str, int]) -> Tuple[Bad, ...]:
-    # The xPSR that a return from an exception takes from the frame (Armv8-M ARM, B3.22).
-    pointer = scene.register(number, "psp" if value & _TO_PSP else "sp")
-    if pointer is None or value & 0xFF not in _LEGAL:
-        return ()
-    place = MemoryPlace(number, (pointer + _STATUS_IN_FRAME) & MASK, 4)
-    status, why = scene.value(place).value, ""
-    if is_reported(registers, "INVSTATE") and not (status or 0) & _T:
-        why = "bit 24 (T) is 0, which asks for A32 code"
-    elif status is not None and is_reported(registers, "INVPC") and value & _TO_THREAD and status & _IPSR:
-        why = "that of an exception, and it returns to a thread"
-    return (Bad("the xPSR in the exception's frame", status, why, (place,)),) if why else ()
-
-
-def _popped(scene: Scene, number: int, address: int) -> Tuple[Bad, ...]:
-    found: List[Bad] = []
-    for name in ("psp", "msp", "sp"):
-        pointer = scene.register(number, name)
-        if pointer is None:
-            continue
-        place = MemoryPlace(number + 1, (pointer + _PC_IN_FRAME) & MASK, 4)
-        if scene.value(place).value == address:
-            found.append(Bad("the PC in the exception's frame", address, why_not_code(scene, None, address), (place,)))
-            break
-    return tuple(found)
-
-
-def why_not_code(scene: Scene, value: Optional[int], address: int) -> str:
-    """Say why no instruction can be executed at an address.
-
-    :param value: It as it was branched to, with the bit of the instruction set.
-    """
-    here = value if value is not None else address
-    if here & ~1 == 0:
-        return "NULL"
-    if value is not None and not value & 1 and scene.is_m_profile and scene.history.program.read(value, 2):
-        return "even: bit 0 is 0, which asks for A32 code"
-    if scene.is_ram(here):
-        return "in RAM, where no code is"
-    return "where no code is"
 
 
 def _accessed(scene: Scene, number: int, address: Optional[int], reported: _Reported) -> Tuple[Bad, ...]:
@@ -356,7 +251,7 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     last = scene.template(number) if number else None
     if called_at is None and last is not None and _is_failure(scene, pc):
         indirect = last.target is not None and last.target >= 0
-        bad = _target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
+        bad = target(scene, number, last, pc, {}) if indirect else _condition(scene, number)
         # It went to a function.
         return FaultSite(None, number, last.address, False, None, tuple([one._replace(why="") for one in bad]))
     if found is None or called_at is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import BufferEnd
+from gdb_etm.diagnosis.bad import FAR_AWAY
 from gdb_etm.diagnosis.diagnose import Diagnosis
-from gdb_etm.diagnosis.late import StoreDoubt
+from gdb_etm.diagnosis.late import LateStore, StoreDoubt
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import FAR_AWAY, FaultSite
+from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -120,13 +121,17 @@ def _late_rows(site: FaultSite, scene: Scene, words: Words) -> List[List[str]]:
                 _number(one.number),
                 *place_words(words, scene.index.address(one.number)),
                 words.instruction(one.number),
-                "" if len(stores) == 1 else _LATE_WORDS[one.doubt],
+                "" if len(stores) == 1 else _late_text(one),
             ]
         )
     left = len(site.late) - len(stores)
     if len(stores) > 1:
         rows.insert(0, ["one of these stores failed late%s:" % (", or of %d older ones" % left if left else "")])
     return rows
+
+
+def _late_text(one: LateStore) -> str:
+    return "%s%s" % ("" if one.address is None else "0x%08x: " % one.address, _LATE_WORDS[one.doubt])
 
 
 def _as_text(value: int) -> str:

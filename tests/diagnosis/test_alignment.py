@@ -5,16 +5,10 @@ The allocator rounds the same memory's address up, which is no mistake.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-import pytest
+from tests.diagnosis.crashed import fault_of
 
-import gdb_etm
-from tests.firmware.build import compiler
-from tests.firmware.faulty.build import FOLDER
-
-BOARD = FOLDER / "board"
 SOURCE = """
 #include "lib.h"
 static unsigned char pool[64];
@@ -46,22 +40,9 @@ int main(void)
     return 0;
 }
 """
-OPTIONS = "-mcpu=cortex-m33 -mthumb -g -O1 -ffreestanding -nostdlib -nostartfiles -Wl,--no-warn-rwx-segments".split()
 
 
 def test_a_pointer_whose_distance_was_used_is_not_blamed(tmp_path: Path) -> None:
-    gcc = compiler()
-    if gcc is None:
-        pytest.skip("no arm-none-eabi-gcc")
-    (tmp_path / "text.c").write_text(SOURCE)
-    built = tmp_path / "text.elf"
-    sources = [str(tmp_path / "text.c"), *(str(BOARD / name) for name in ("start.c", "system.c", "lib.c"))]
-    include = ["-I", str(BOARD)]
-    command = [gcc, *OPTIONS, *include, "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(built)]
-    subprocess.run(command, check=True)
-    with gdb_etm.connect("board:m33", elf=built) as session:
-        session.start()
-        session.run(20)
-        text = "\n".join(session.command("fault"))
+    text = fault_of(tmp_path, SOURCE)
     assert "ldrh" in text and "not a multiple of 2" in text
     assert "no multiple of" not in text and "nothing on the way from there is known to be wrong" in text

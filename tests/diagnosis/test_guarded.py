@@ -5,16 +5,10 @@ The function returns from within an IT block, and what is called otherwise is a 
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-import pytest
+from tests.diagnosis.crashed import fault_of
 
-import gdb_etm
-from tests.firmware.build import compiler
-from tests.firmware.faulty.build import FOLDER
-
-BOARD = FOLDER / "board"
 SOURCE = """
 #include <stdint.h>
 uintptr_t __stack_chk_guard = 0xdeadbee1;
@@ -34,21 +28,10 @@ int main(void)
     return 0;
 }
 """
-OPTIONS = "-mcpu=cortex-m33 -mthumb -g -O1 -ffreestanding -nostdlib -nostartfiles -Wl,--no-warn-rwx-segments".split()
 
 
 def test_what_checked_the_guard_is_told_and_not_what_reports_it(tmp_path: Path) -> None:
-    gcc = compiler()
-    if gcc is None:
-        pytest.skip("no arm-none-eabi-gcc")
-    (tmp_path / "guarded.c").write_text(SOURCE)
-    built = tmp_path / "guarded.elf"
-    sources = [str(tmp_path / "guarded.c"), *(str(BOARD / name) for name in ("start.c", "system.c", "lib.c"))]
-    subprocess.run([gcc, *OPTIONS, "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(built)], check=True)
-    with gdb_etm.connect("board:m33", elf=built) as session:
-        session.start()
-        session.run(20)
-        text = "\n".join(session.command("fault"))
+    text = fault_of(tmp_path, SOURCE)
     assert "<copied+" in text and "bl" in text and "__stack_chk_fail>" in text
     assert "the condition (r2 = 0x" in text
     assert "is a trap" not in text

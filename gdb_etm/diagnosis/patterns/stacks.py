@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.diagnosis.bad import NO_MEMORY
 from gdb_etm.diagnosis.names import Area
+from gdb_etm.diagnosis.operands import left_in
 from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
-from gdb_etm.diagnosis.site import NO_MEMORY, FaultSite
+from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.lift.operations import CONTROL, MSP, PSP
@@ -28,6 +30,13 @@ _PROLOGUE = 40
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN)
 # So many activations of one function above another are a recursion.
 _DEEP = 6
+
+
+class _Refused(NamedTuple):
+    # A function, what its frame would have taken, and the instruction that could not make it.
+    function: str
+    size: int
+    address: int
 
 
 class Stacks:
@@ -88,8 +97,28 @@ class Stacks:
         return None
 
     def at_limit(self, site: FaultSite) -> Optional[Suspicion]:
-        """Name the function that has lowered SP below its limit."""
-        return self._grown(self.active(site.number), site.number, "beyond its limit")
+        """Name the function that lowered SP below its limit, or would."""
+        return self._grown(self.active(site.number), site.number, "beyond its limit", self._refused(site))
+
+    def _refused(self, site: FaultSite) -> Optional[_Refused]:
+        # The function whose instruction would have lowered SP, and has not.
+        address, activation = site.address, self._scene.activation(site.number)
+        template = None if address is None else self._scene.template_at(address & ~1, site.number)
+        if address is None or template is None or site.is_branch or activation is None:
+            return None
+
+        def read(name: str) -> Optional[int]:
+            return self._scene.interrupted(site.number, name)[0].value
+
+        pointer, below = read("sp"), left_in(template, "sp", read)
+        if pointer is None or below is None or below >= pointer:
+            return None
+        name = self._scene.names.function(address)
+        is_own = activation.function is not None and activation.function.name == name
+        # A function that begins there has no frame yet.
+        is_own = is_own and not self._scene.names.beginning(address)
+        top = self._scene.register(activation.first, "sp") if is_own else pointer
+        return None if top is None or not name else _Refused(name, top - below, address)
 
     def at_fault(self, site: FaultSite) -> Optional[Suspicion]:
         """Look at a fault's address: whether a stack has left its memory."""
@@ -150,7 +179,9 @@ class Stacks:
         slots, sets = (MSP,) if one.frame.is_handling else (MSP, PSP, CONTROL), self._scene.sets(one)
         return any(sets.get(slot, number) < number for slot in slots)
 
-    def _grown(self, active: Frames, number: int, where: str) -> Optional[Suspicion]:
+    def _grown(
+        self, active: Frames, number: int, where: str, refused: Optional[_Refused] = None
+    ) -> Optional[Suspicion]:
         # The function that takes most of a stack which has grown beyond its memory.
         sizes: Dict[str, int] = {}
         largest: Optional[Tuple[int, ActivationSpan]] = None
@@ -169,6 +200,9 @@ class Stacks:
         if largest is None or bottom is None:
             # SP is lost: who is there most often.
             sizes, largest = Counter([one.function.name for one, _ in active if one.function is not None]), None
+            refused = None
+        if refused is not None:
+            sizes[refused.function] = sizes.get(refused.function, 0) + refused.size
         if not sizes:
             return None
         name = max(sizes, key=lambda one: sizes[one])
@@ -179,9 +213,13 @@ class Stacks:
             text = "calls itself %s%d deep: the stack grows %s" % (least, len(alike), where)
             called = alike[0].frame.called_at
             return Suspicion(SuspicionKind.STACK_OVERFLOW, called or alike[0].first, text, Tier.ASSUMED)
+        text = "needs %d bytes of stack, which grows %s"
+        if refused is not None and (largest is None or refused.size > largest[0]):
+            text %= refused.size, where
+            return Suspicion(SuspicionKind.STACK_OVERFLOW, number, text, Tier.ASSUMED, address=refused.address)
         if largest is None:
             return None
-        text = "needs %d bytes of stack, which grows %s" % (largest[0], where)
+        text %= largest[0], where
         return Suspicion(SuspicionKind.STACK_OVERFLOW, self._lowers(largest[1], number), text, Tier.ASSUMED)
 
     def _lowers(self, one: ActivationSpan, number: int) -> int:
