@@ -16,8 +16,6 @@ from gdb_etm.session.kernels import Constant, ControlBlock, KernelBlocks, find_b
 
 # Bytes between a saved SP and the frame that the exception has pushed.
 _SAVED = 0x120
-# Where PC is in that frame.
-_PC_AT = 24
 
 
 class NamedThread(NamedTuple):
@@ -167,11 +165,11 @@ def _waits(block: ControlBlock, where: Suspension, end: CoreState) -> bool:
 def _last(frame: Frame, where: Suspension, end: CoreState, kept: KernelBlocks) -> List[ControlBlock]:
     # The blocks that the thread may have that was traced last.
     running = _running(frame, where, end, kept)
-    if frame.is_handling or where.address is None:
+    if where.address is None:
         return running
-    # An exception has returned, after which nothing ran: perhaps to another thread.
+    # A handler may have chosen another thread; and where nothing ran after one, it may be that which goes on.
     waiting = [block for block in kept.blocks if block.address != kept.current and _waits(block, where, end)]
-    return waiting + (running if where.address == end.registers.get("pc") else [])
+    return waiting + (running if frame.is_handling or where.address == end.registers.get("pc") else [])
 
 
 def _running(frame: Frame, where: Suspension, end: CoreState, kept: KernelBlocks) -> List[ControlBlock]:
@@ -180,7 +178,7 @@ def _running(frame: Frame, where: Suspension, end: CoreState, kept: KernelBlocks
     pointer = registers.get("psp") if frame.is_handling else registers.get("sp")
     if pointer is None:
         return []
-    if frame.is_handling and (where.address is None or _words(end)(pointer + _PC_AT) != where.address):
+    if frame.is_handling and not _waits(ControlBlock(pointer, "", pointer, 0), where, end):
         return []
     below = [block for block in kept.blocks if block.stack <= pointer]
     nearest = max(below, key=lambda block: block.stack, default=None)

@@ -207,3 +207,19 @@ def test_a_switch_at_the_very_end_gives_no_thread_another_ones_name() -> None:
     # It may have gone on itself, or the other one, which waited at the same place.
     assert names(0x402, freertos()) == ["main", "task"]
     assert names(0x402, freertos(**{hex(FRAME + 24): 0x404})) == ["main", "control"]
+
+
+def test_a_halt_in_the_midst_of_a_switch_gives_no_thread_another_ones_name() -> None:
+    # The handler has chosen the first thread, which waits at the same place, called from elsewhere.
+    p = Path(FUNCTIONS).run(0x100, 1).switch(0x102, 0x200).run(0x202, 0, BL).run(0x400, 1)
+    p.take("PendSV", 14, 0x402).run(HANDLER, 1, MSR_PSP)
+    chosen = STACKS[0] + 0x80
+
+    def names(caller: int) -> List[str]:
+        memory = freertos(**{hex(chosen + 20): caller, hex(chosen + 24): 0x402, hex(chosen + 28): 1 << 24})
+        end = CoreState({"sp": RAM + 0x4000, "psp": chosen}, memory.read)
+        return [one.name for one in NamedThreads(p.calls(), end, FREERTOS.get).threads]
+
+    assert names(0x107) == ["main", "sensor 1"]
+    # From there, it may be either of them.
+    assert names(0x207) == ["main", "task"]

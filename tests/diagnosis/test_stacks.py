@@ -64,3 +64,12 @@ def test_what_a_handler_has_on_its_own_stack_is_no_threads() -> None:
 def test_a_thread_that_has_grown_to_there_is_told() -> None:
     found = STACKS.invaded(50, 0x200007E4)
     assert found is not None and found.text.endswith("which grows over handlers")
+
+
+def test_a_handler_whose_stack_is_far_above_has_not_grown_to_there() -> None:
+    # It saves what a thread had, on that one's stack.
+    class Apart(Crashed):
+        def register(self, number: int, name: str) -> Optional[int]:
+            return 0x20008000 - 8 * (number - FAULT.first) if number >= FAULT.first else POINTERS.get(number)
+
+    assert Stacks(cast(Scene, Apart()), cast(PointerRoots, None)).invaded(102, 0x200007C0) is None

@@ -82,8 +82,11 @@ class Stacks:
             # It is in the frames of the handler's own stack: the interrupted thread's has not grown to there.
             stacks = stacks[-1:]
         for active in stacks:
-            pointer = self._top(active)
+            pointer, lowered = self._top(active), self._scene.register(active[0][1], "sp") if active else None
             if pointer is None or not 0 <= pointer - address < _LARGEST:
+                continue
+            if lowered is not None and address < lowered - _FRAME - _PUSHED:
+                # It has not grown to there.
                 continue
             home, lowest = self._object(pointer - 4), self._scene.stack_from(pointer - 4)
             # A kernel's heap holds the stacks of all its threads.
