@@ -27,6 +27,8 @@ _REPORT = re.compile(
     # And in Zig.
     r"|(std\.)?debug\.(FullPanic\(.*|(no_panic|simple_panic)\..*|(default)?[pP]anic\w*)"
 )
+# A container of libstdc++ takes memory for itself.
+_GROWS = "_M_realloc"
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 
 
@@ -54,9 +56,10 @@ def is_report(name: str) -> bool:
 
 def is_allocator(name: str) -> bool:
     """Check whether a function of that name gives memory."""
-    plain = _plain(name)
+    # Its class may be an allocator's, too.
+    plain = _plain(name).rpartition("::")[2]
     is_named = "alloc" in plain.lower() or plain in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk", "operator new")
-    return is_named and not is_release(name)
+    return is_named and not is_release(name) and not is_destructor(name) and _GROWS not in plain
 
 
 def is_release(name: str) -> bool:

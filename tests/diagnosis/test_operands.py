@@ -55,4 +55,8 @@ def test_which_functions_give_memory_and_take_it_back() -> None:
     assert all(map(is_allocator, ("malloc", "_calloc_r", "pvPortMalloc", "_Znwj", "k_heap_alloc")))
     assert all(map(is_release, ("free", "_free_r", "vPortFree", "_ZdlPvj", "mem_dealloc")))
     assert not any(map(is_allocator, ("free", "dealloc", "allow", "main")))
+    # Of containers, what takes memory for itself; and what is only of an allocator.
+    assert is_allocator("std::__new_allocator<Job>::allocate(unsigned int, void const*)")
+    grows = "void std::vector<Job, std::allocator<Job> >::_M_realloc_insert<Job>(Job&&)"
+    assert not any(map(is_allocator, (grows, "std::allocator<Job>::~allocator()", "Allocator::reset()")))
     assert not any(map(is_release, ("malloc", "freeze", "is_free_slot")))

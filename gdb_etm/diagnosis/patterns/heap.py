@@ -87,6 +87,9 @@ class Heap:
             since = 0 if root.allocation is None else root.allocation.last
             for release in reversed(self.releases):
                 if since < release.number < number and release.address == start:
+                    if any(release.activation.first <= one <= release.activation.last for one in root.trail):
+                        # The pointer came through what was free: somebody took it from there.
+                        return None
                     if self._is_container(release):
                         return self._kept(number, release, root)
                     return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
@@ -96,9 +99,15 @@ class Heap:
         base = self._pointers.base(node.maker.address) if is_open else None
         pointer = self._scene.value(base).value if base is not None else None
         found = self._free_at(number, pointer) if pointer is not None else None
-        if found is None or self._is_container(found):
+        if found is None or self._is_container(found) or not self._is_paired(found):
             return None
         return self._freed(number, found, node.maker.kind is MakerKind.STORED)
+
+    def _is_paired(self, release: Release) -> bool:
+        # Whether it is known by which functions blocks are given that this one takes back.
+        name = release.activation.function
+        alike = (one for one in self.releases if one.activation.function == name)
+        return any(one.address in self._given() for one in alike)
 
     def _is_container(self, release: Release) -> bool:
         # Whether a container of a library has freed its own memory, as it does when it grows.
