@@ -224,10 +224,17 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
         return Suspicion(SuspicionKind.ORIGIN, last.maker.number, "makes %s" % what, tier)
     stores = [node for node in path if node.maker.kind is MakerKind.STORED and node.maker.number]
     stores = [node for node in stores if not initialises(scene, node.maker.number)]
-    # Where a function keeps its arguments in its frame, it has got them.
+    # Where a function keeps its arguments in its frame, it has got them; what it saves is its caller's.
     stores = [node for node in stores if not _keeps_argument(scene, node)] or stores
+    stores = [node for node in stores if not _saves(scene, node)]
     number = stores[-1].maker.number if stores else last.maker.number
     return Suspicion(SuspicionKind.ORIGIN, number, "has %s first, which %s" % (what, end.text), tier)
+
+
+def _saves(scene: Scene, node: Node) -> bool:
+    accessed = node.maker.accessed
+    saved = None if accessed is None else scene.saved_at(node.maker.number + 1, accessed.address, accessed.size)
+    return saved is not None
 
 
 def _keeps_argument(scene: Scene, node: Node) -> bool:

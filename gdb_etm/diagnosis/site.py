@@ -32,6 +32,8 @@ _FAILURE = re.compile(
 )
 # What a throw statement calls (Itanium C++ ABI, 2.4.3).
 _THROW = re.compile(r"\b__cxa_(re)?throw\b")
+# What libstdc++ calls instead, which aborts where that is built without exceptions.
+_THROWS = re.compile(r"std::__throw_|_ZSt\d+__throw_")
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
 # Instructions back to the branch that decided for a call.
 _REACH = 200
@@ -258,11 +260,12 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
         return None
     called_at = asked_at(scene, called_at)
     site = FaultSite(None, called_at, scene.index.address(called_at), False, found, ())
-    if site.is_uncaught:
+    up = found.frame.up
+    if site.is_uncaught or up is not None and up.function is not None and _THROWS.match(up.function.name):
         # A library throws for those who have called it.
         called_at = scene.user(called_at)
-        return site._replace(number=called_at, address=scene.index.address(called_at))
-    return site._replace(bad=_condition(scene, called_at))
+        site = site._replace(number=called_at, address=scene.index.address(called_at))
+    return site if site.is_uncaught else site._replace(bad=_condition(scene, called_at))
 
 
 def _outermost(scene: Scene, number: int, names: Callable[[str], object], below: bool) -> Optional[ActivationSpan]:

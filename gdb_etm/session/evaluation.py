@@ -6,7 +6,7 @@ It is asked once for each tier, to mark what is not exact.
 from __future__ import annotations
 
 import re
-from typing import List, Match, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence
 
 from gdb_etm.errors import CommandError
 from gdb_etm.history.activations import Activations
@@ -221,13 +221,22 @@ def marks(lines: Sequence[Marked]) -> List[str]:
 def arguments(at: Moment) -> List[Arguments]:
     """List the frames' arguments, innermost first, as far as GDB unwinds."""
     lines = printed(at._replace(level=0, address=None), "backtrace", in_part=True)
-    found = [(_FRAME.match(line.text), line.tier) for line in lines]
-    return [_arguments(one, tier) for one, tier in found if one is not None]
+    return [one for one in map(arguments_of, lines) if one is not None]
 
 
-def _arguments(found: Match[str], tier: Tier) -> Arguments:
+def arguments_of(line: Marked) -> Optional[Arguments]:
+    """Read a line of GDB's backtrace; None of other lines."""
+    found = _FRAME.match(line.text)
+    if found is None:
+        return None
     address, function, text = found.groups()
-    return Arguments(function, int(address, 16) if address else None, text, mark(tier))
+    return Arguments(function, int(address, 16) if address else None, text, mark(line.tier))
 
 
-_FRAME = re.compile(r"#\d+ +(?:(0x[0-9a-f]+) in )?(\S.*?) \((.*)\)(?: at \S.*:\d+| from .*)?$")
+def _name(depth: int) -> str:
+    # What a function's name is made of: arguments of templates have parentheses, too.
+    inner = r"[^<>]" if depth == 0 else _name(depth - 1)
+    return r"(?:operator *[<>=-]+|->|<%s*>|[^<>])" % inner
+
+
+_FRAME = re.compile(r"#\d+ +(?:(0x[0-9a-f]+) in )?(%s+?) \((.*)\)(?: at \S.*:\d+| from .*)?$" % _name(4))

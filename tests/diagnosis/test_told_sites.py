@@ -82,6 +82,63 @@ int main(void)
     return 0;
 }
 """
+# As libstdc++ has it where it is built without exceptions.
+CHECKED = """
+#include "lib.h"
+NOINLINE void stop(void)
+{
+    __asm volatile("bkpt 9");
+}
+__attribute__((noreturn)) void abort(void)
+{
+    for (;;)
+        stop();
+}
+void fails(void) __asm__("_ZSt20__throw_out_of_rangePKc");
+__asm__(
+    ".syntax unified\\n.thumb_func\\n.type _ZSt20__throw_out_of_rangePKc, %function\\n"
+    "_ZSt20__throw_out_of_rangePKc:\\npush {r3, lr}\\nbl abort\\n.size _ZSt20__throw_out_of_rangePKc, . - "
+    "_ZSt20__throw_out_of_rangePKc\\n"
+);
+static unsigned values[3];
+volatile unsigned sum;
+NOINLINE void add(unsigned index)
+{
+    if (index >= 3)
+        fails();
+    sum += values[index];
+}
+int main(void)
+{
+    for (unsigned index = 0; index < 5; ++index)
+        add(index);
+    return 0;
+}
+"""
+
+
+SAVED = """
+#include "lib.h"
+struct task {
+    unsigned kind;
+};
+volatile unsigned sum;
+NOINLINE unsigned add(unsigned one)
+{
+    register unsigned kept __asm__("r4") = one * 3;
+    __asm volatile("" : "+r"(kept));
+    sum += kept;
+    return sum;
+}
+int main(void)
+{
+    register struct task *task __asm__("r4") = (struct task *)0x163333;
+    __asm volatile("" : "+r"(task));
+    add(2);
+    sum = task->kind;
+    return 0;
+}
+"""
 
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
@@ -106,3 +163,15 @@ def test_the_frame_that_a_limit_refuses_is_told(tmp_path: Path) -> None:
     text = fault_of(tmp_path, LIMITED)
     assert "CFSR.STKOF" in text and "==>    fill, crash.c:" in text
     assert "needs 60" in text and "faulted itself" in text
+
+
+def test_who_calls_what_throws_is_told(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, CHECKED)
+    assert "the program stopped itself in abort" in text and "the condition (r" in text
+    assert "<add+" in text and "<_ZSt20__throw_out_of_rangePKc>" in text and "==>    main, crash.c:" in text
+
+
+def test_what_a_function_saves_of_its_caller_it_does_not_make(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, SAVED)
+    assert "saved r4 of add" in text and "==>    main, crash.c:" in text
+    assert "calls add" not in text
