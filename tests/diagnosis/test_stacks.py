@@ -73,3 +73,40 @@ def test_a_handler_whose_stack_is_far_above_has_not_grown_to_there() -> None:
             return 0x20008000 - 8 * (number - FAULT.first) if number >= FAULT.first else POINTERS.get(number)
 
     assert Stacks(cast(Scene, Apart()), cast(PointerRoots, None)).invaded(102, 0x200007C0) is None
+
+
+class Mutual(Crashed):
+    """Two functions that call each other, from before what is known."""
+
+    history = range(200)
+    _functions = (Function("outer", 0x100, 0x200), Function("inner", 0x200, 0x300))
+
+    def __init__(self) -> None:
+        self._spans: List[ActivationSpan] = []
+        for at in range(20):
+            up = self._spans[-1].frame if self._spans else None
+            frame = Frame(at, self._functions[at % 2], up, None)
+            self._spans.append(ActivationSpan(10 * at + 1, 200, bool(at), frame))
+
+    def activation(self, number: int) -> ActivationSpan:
+        return self._spans[(number - 1) // 10]
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        at, since = divmod(number - 1, 10)
+        # Those of "inner" are the larger ones.
+        return 0x20001000 - 64 * (at + at // 2) - (64 * (1 + at % 2) if since else 0)
+
+    def callers(self, activation: ActivationSpan) -> Sequence[Tuple[ActivationSpan, int]]:
+        at = self._spans.index(activation)
+        return [(self._spans[one], 10 * (one + 1)) for one in range(at - 1, -1, -1)]
+
+    def interrupted_frames(self, activation: ActivationSpan) -> List[Tuple[ActivationSpan, int]]:
+        return []
+
+    def cfa(self, activation: ActivationSpan, number: int) -> Optional[int]:
+        return self.register(activation.first, "sp")
+
+
+def test_of_functions_that_call_each_other_more_may_have_been_called_before() -> None:
+    found = Stacks(cast(Scene, Mutual()), cast(PointerRoots, None)).invaded(200, 0x200007C0)
+    assert found is not None and found.text == "calls itself at least 10 deep: the stack grows over handlers"

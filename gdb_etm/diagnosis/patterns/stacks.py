@@ -211,8 +211,10 @@ class Stacks:
         name = max(sizes, key=lambda one: sizes[one])
         alike = [one for one, _ in active if one.function is not None and one.function.name == name]
         if len(alike) >= _DEEP:
-            # Of what called the outermost one nothing is known.
-            least = "at least " if active[-1][0] is alike[-1] else ""
+            # Of what called the outermost one nothing is known, nor of what calls it in turn.
+            frames = [one for one, _ in active]
+            inner = {one.function for one in frames[: frames.index(alike[-1]) + 1]}
+            least = "at least " if frames[-1].function in inner else ""
             text = "calls itself %s%d deep: the stack grows %s" % (least, len(alike), where)
             called = alike[0].frame.called_at
             return Suspicion(SuspicionKind.STACK_OVERFLOW, called or alike[0].first, text, Tier.ASSUMED)
