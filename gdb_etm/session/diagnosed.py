@@ -13,6 +13,7 @@ from gdb_etm.protocols.elements import Exception_, is_reset
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.session.decoded import Decoded
+from gdb_etm.session.fault_hint import fault_of
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.scenes import scene_for
@@ -66,8 +67,19 @@ def diagnosed_of(session: DebugSession, decoded: Decoded) -> Diagnosed:
             changed = at_fault(scene, registers)
             found = diagnose(scene, changed.registers)
     if found is None:
-        raise NothingWrong('this history ends with no fault and no failed assertion; "etm origin" explains a value')
+        raise NothingWrong(_nothing(registers))
     return Diagnosed(decoded, known, scene, _status(decoded, changed, found.site.event), found)
+
+
+def _nothing(registers: Mapping[str, int]) -> str:
+    exception = fault_of(registers)
+    if exception is None:
+        return 'this history ends with no fault and no failed assertion; "etm origin" explains a value'
+    from gdb_etm.diagnosis.status import fault_status
+
+    text = "the core handles %s, and how it came to that is not in this history: what ran since has filled it, or trace"
+    text += " was lost; a breakpoint at the handler's beginning halts in time"
+    return text % fault_status(registers, exception).brief
 
 
 def _status(decoded: Decoded, changed: AtFault, event: Optional[Exception_]) -> FaultStatus:

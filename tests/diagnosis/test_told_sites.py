@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from gdb_etm.errors import CommandError
 from tests.diagnosis.crashed import fault_of
 
 DATA = """
@@ -139,6 +142,24 @@ int main(void)
     return 0;
 }
 """
+LONG = """
+#include "lib.h"
+volatile unsigned sum;
+void HardFault_Handler(void)
+{
+    unsigned made = 1;
+    for (unsigned round = 0; round < 60000; ++round) {
+        made = made * 1664525 + 1013904223;
+        if (made >> 31)
+            sum += made;
+    }
+    __asm volatile("bkpt 3");
+}
+int main(void)
+{
+    return *(volatile int *)0x30000000;
+}
+"""
 
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
@@ -175,3 +196,10 @@ def test_what_a_function_saves_of_its_caller_it_does_not_make(tmp_path: Path) ->
     text = fault_of(tmp_path, SAVED)
     assert "saved r4 of add" in text and "==>    main, crash.c:" in text
     assert "calls add" not in text
+
+
+def test_a_fault_before_the_history_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(
+        CommandError, match=r"the core handles HardFault \(a load or store .*\), and how it came to that"
+    ):
+        fault_of(tmp_path, LONG, ("vector_catch=n",))
