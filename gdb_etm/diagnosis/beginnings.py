@@ -57,7 +57,7 @@ def beginning(
     if odd is not None:
         return slice_.path(odd[0]), odd[1]
     if verdict is None and own:
-        verdict = _origin(scene, slice_, own[0])
+        verdict = _origin(scene, slice_, site, own[0])
     chain = slice_.path(own[0].node) if own else []
     chain += [one for one in [slice_.supposed(own[0].node)] if one is not None] if own else []
     is_origin = verdict is not None and verdict.kind is SuspicionKind.ORIGIN
@@ -195,7 +195,7 @@ def _last_same(scene: Scene, slice_: Slice, first: Node) -> Node:
         node = same[0]
 
 
-def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
+def _origin(scene: Scene, slice_: Slice, site: FaultSite, end: End) -> Optional[Suspicion]:
     # Where the bad value was made, as it is; of a constant the newest store on the way to it.
     path = slice_.path(end.node)
     if end.node.is_address and end.node.maker.kind is MakerKind.STORED:
@@ -213,7 +213,8 @@ def _origin(scene: Scene, slice_: Slice, end: End) -> Optional[Suspicion]:
         made = next((at for at, node in enumerate(path) if node.maker.kind is MakerKind.COMPUTED), len(path) - 1)
         same = path[: made + 1]
     what = "the value"
-    if wanted is not None and 0 < wanted < _NEAR_NULL and same:
+    is_address = bool(site.bad) and (site.is_branch or bool(site.bad[0].access))
+    if is_address and wanted is not None and 0 < wanted < _NEAR_NULL and same:
         # A member's, or an element's, distance was added to NULL.
         null = [node for node in path[path.index(same[-1]) + 1 :] if scene.value(node.place).value == 0]
         is_added = bool(null) and null[0].parent == same[-1].at and same[-1].maker.kind is MakerKind.COMPUTED

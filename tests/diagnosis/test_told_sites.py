@@ -160,6 +160,25 @@ int main(void)
     return *(volatile int *)0x30000000;
 }
 """
+COUNTED = """
+#include "lib.h"
+volatile unsigned sum;
+NOINLINE void add(unsigned one)
+{
+    unsigned left = 31 - one;
+    __asm volatile("" : "+r"(left));
+    if (left == 31 + sum)
+        __builtin_trap();
+    sum += left;
+}
+int main(void)
+{
+    add(4);
+    sum = 0;
+    add(0);
+    return 0;
+}
+"""
 
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
@@ -203,3 +222,9 @@ def test_a_fault_before_the_history_is_told_as_that(tmp_path: Path) -> None:
         CommandError, match=r"the core handles HardFault \(a load or store .*\), and how it came to that"
     ):
         fault_of(tmp_path, LONG, ("vector_catch=n",))
+
+
+def test_a_number_is_not_called_null(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, COUNTED)
+    assert "udf" in text and "the condition (" in text
+    assert "NULL" not in text
