@@ -80,16 +80,17 @@ def stack_of(
             address, is_call = path.address(frame.called_at), False
         else:
             address, is_call = frame.return_address, not frame.is_exception
-        if frame.is_exception and not _is_inside(frame.up, address) and frame.called_at is not None:
+        if frame.is_exception and not _may_be(frame.up, address) and frame.called_at is not None:
             address = path.address(frame.called_at)  # a branch to nowhere faulted
         frame = frame.up
     return result
 
 
-def _is_inside(frame: Optional[Frame], address: Optional[int]) -> bool:
-    if frame is None or frame.function is None or address is None:
+def _may_be(frame: Optional[Frame], address: Optional[int]) -> bool:
+    # Whether an address may be in a frame's function.
+    if frame is None or address is None:
         return False
-    return frame.function.start <= address < frame.function.end
+    return frame.function is None or frame.function.start <= address < frame.function.end
 
 
 def innermost(path: Path, places: SymbolTables, position: Position) -> StackLevel:

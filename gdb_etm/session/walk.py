@@ -73,8 +73,8 @@ class _FrameRow(NamedTuple):
     path: str
     line: int
     exception: Optional[Exception_] = None
-    # Whether its call lies before the history.
-    called_before: bool = False
+    # Where its call lies, if that was not seen.
+    unseen_call: str = ""
     # Names and values of its arguments; None where they were not worked out.
     arguments: Optional[str] = None
     # What the arguments rest on, where that is not everything exact.
@@ -243,8 +243,13 @@ class Walk:
         arguments = asked and self.places.has_arguments(level.address or 0, name or "")
         path, line = level.place if level.place is not None else ("", 0)
         shown = self.places.shown(path) if path else ""
-        before = level.called_before and level.exception is None
-        return _FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
+        unseen = ""
+        if level.called_before and level.exception is None:
+            gap = self.cursor.path.seam(1, self.cursor.position.number)
+            unseen = (
+                "called before the history begins" if gap is None else "called before the history begins, or in a gap"
+            )
+        return _FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, unseen)
 
     def _frame(self, row: _FrameRow, level: Optional[int]) -> Iterator[str]:
         yield ("#%-2d " % level if level is not None else "") + _frame_text(row)
@@ -290,8 +295,7 @@ def _frame_text(row: _FrameRow) -> str:
 
 def _level_text(level: int, row: _FrameRow) -> str:
     """Write a frame with its level, as a line of a backtrace."""
-    note = "   [called before the history begins]" if row.called_before else ""
-    return "#%-2d %s%s" % (level, _frame_text(row), note)
+    return "#%-2d %s%s" % (level, _frame_text(row), "   [%s]" % row.unseen_call if row.unseen_call else "")
 
 
 def _source_text(row: _FrameRow, text: Optional[str], mid_line: bool = False) -> str:

@@ -17,22 +17,31 @@ OPTIONS = "-mcpu=cortex-m33 -mthumb -g -O1 -ffreestanding -nostdlib -nostartfile
 SECONDS = 20
 
 
-def fault_of(folder: Path, source: str, option: Tuple[str, ...] = ()) -> str:
-    """Say what ``etm fault`` says of a program on the m33.
+def built(folder: Path, source: str) -> Path:
+    """Build a program for the m33.
 
     :param folder: Where it is built.
     :param source: It, in C; ``lib.h`` and ``chip.h`` of the faulty programs' board are found.
-    :param option: Of the board, such as ``board.write_buffer=1``.
     """
     gcc = compiler()
     if gcc is None:
         pytest.skip("no arm-none-eabi-gcc")
     (folder / "crash.c").write_text(source)
-    built = folder / "crash.elf"
+    elf = folder / "crash.elf"
     sources = [str(folder / "crash.c"), *(str(BOARD / name) for name in ("start.c", "system.c", "lib.c"))]
-    command = [gcc, *OPTIONS, "-I", str(BOARD), "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(built)]
+    command = [gcc, *OPTIONS, "-I", str(BOARD), "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(elf)]
     subprocess.run(command, check=True)
-    with gdb_etm.connect("board:m33", elf=built, option=option) as session:
+    return elf
+
+
+def fault_of(folder: Path, source: str, option: Tuple[str, ...] = ()) -> str:
+    """Say what ``etm fault`` says of a program.
+
+    The other parameters are those of :func:`built`.
+
+    :param option: Of the board, such as ``board.write_buffer=1``.
+    """
+    with gdb_etm.connect("board:m33", elf=built(folder, source), option=option) as session:
         session.start()
         session.run(SECONDS)
         return "\n".join(session.command("fault"))
