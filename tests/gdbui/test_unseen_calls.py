@@ -1,4 +1,4 @@
-"""Real GDB sessions: backtraces of what ran where the history has a gap."""
+"""Real GDB sessions: backtraces behind a gap of the history."""
 
 from __future__ import annotations
 
