@@ -18,7 +18,8 @@ HTTP = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n" + RSP 
 GREETINGS = (RSP, HELLO, HTTP)
 # Where what was said, and what was answered.
 Heard = Tuple[Place, str, str]
-_SECONDS = 2.0
+# How long an answer may take.  And a connection: a request for one that is lost is repeated after one second and three.
+_SECONDS, _COMING_SECONDS = 2.0, 20.0
 
 
 def knock(places: Sequence[Place], user: Optional[str] = None, greetings: Sequence[str] = GREETINGS) -> List[Heard]:
@@ -89,8 +90,9 @@ def answered(heard: Sequence[Heard]) -> Dict[str, List[Place]]:
 def come_in(place: Place) -> socket.socket:
     """Connect as this user."""
     connection = socket.socket(socket.AF_INET if isinstance(place, int) else socket.AF_UNIX)
-    connection.settimeout(_SECONDS)
+    connection.settimeout(_COMING_SECONDS)
     connection.connect(("127.0.0.1", place) if isinstance(place, int) else place)
+    connection.settimeout(_SECONDS)
     return connection
 
 
