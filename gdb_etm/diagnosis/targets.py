@@ -31,8 +31,7 @@ def is_even(scene: Scene, number: int, last: Template) -> bool:
 
     Armv6-M has no fault status registers that say so.
     """
-    maker = scene.target(number) if last.interworks and scene.is_m_profile else None
-    value = scene.value(maker.sources[0]).value if maker is not None and len(maker.sources) == 1 else None
+    value = went_to(scene, number) if last.interworks and scene.is_m_profile else None
     return value is not None and value < _EXC_RETURN and not value & 1
 
 

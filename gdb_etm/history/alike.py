@@ -34,13 +34,13 @@ class WaitedStack(NamedTuple):
     # How many entries of the call history there were.
     row: int
 
-    def is_at(self, start: int, function: Optional[Function]) -> bool:
-        """Tell whether it may go on at an address.
+    def is_before(self, new: WaitedStack, start: int) -> bool:
+        """Tell whether it went on before a new stack did.
 
-        :param start: The address.
-        :param function: The function there.
+        :param start: Where that goes on: this one may have, too.
         """
-        return self.stack.frame.function == function and self.stack.goes_on_at(start)
+        is_there = self.stack.frame.function == new.stack.frame.function and self.stack.goes_on_at(start)
+        return self.row < new.row and is_there
 
 
 def as_known(stack: WaitingStack, row: int) -> WaitedStack:
@@ -96,7 +96,7 @@ class AlikeStacks:
         new = WaitedStack(stack, (), stack.frame, row)
         for address in range(start - SKIPPED, start + 1):
             for turn in self._turns.get((address, stack.frame.function), {}).values():
-                if turn.one.row < row and turn.one.stack.goes_on_at(start):
+                if turn.one.is_before(new, start):
                     self._note_pair(turn, new)
         return new
 

@@ -130,7 +130,7 @@ class Identities:
         """
         new = self._alike.note_new(stack, start, len(self._rows) if row is None else row)
         for doubt in chain.from_iterable(self._doubts.values()):
-            if doubt.row < new.row and doubt.known.is_at(start, stack.frame.function):
+            if doubt.known.is_before(new, start):
                 doubt.late.append(new)
 
     def _begin(self, doubt: _Doubt) -> None:

@@ -99,7 +99,7 @@ class StackSwitches:
         if not self.writes_stack(Range(function.start, function.end, 1, Isa.T32, False)):
             return False
         self.written = False
-        self._identities.switch(left, None, (), 0)
+        self._identities.switch(left, None, (), first.start)
         return True
 
     def change_in(self, executed: Range, frame: Frame) -> Optional[int]:

@@ -227,16 +227,24 @@ def arguments(at: Moment) -> List[Arguments]:
 def arguments_of(line: Marked) -> Optional[Arguments]:
     """Read a line of GDB's backtrace; None of other lines."""
     found = _FRAME.match(line.text)
-    if found is None:
+    at = _arguments_at(found[2]) if found is not None else None
+    rest = _REST.match(found[2], at) if found is not None and at is not None else None
+    if found is None or rest is None:
         return None
-    address, function, text = found.groups()
+    address, function, text = found[1], found[2][:at], rest[1]
     return Arguments(function, int(address, 16) if address else None, text, mark(line.tier))
 
 
-def _name(depth: int) -> str:
-    # What a function's name is made of: arguments of templates have parentheses, too.
-    inner = r"[^<>]" if depth == 0 else _name(depth - 1)
-    return r"(?:operator *[<>=-]+|->|<%s*>|[^<>])" % inner
+def _arguments_at(text: str) -> Optional[int]:
+    # Where a name ends: the arguments of its templates have parentheses, too.
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] == " (" and not depth:
+            return found.start()
+        depth = max(depth + {"<": 1, ">": -1}.get(found[0], 0), 0)
+    return None
 
 
-_FRAME = re.compile(r"#\d+ +(?:(0x[0-9a-f]+) in )?(%s+?) \((.*)\)(?: at \S.*:\d+| from .*)?$" % _name(4))
+_FRAME = re.compile(r"#\d+ +(?:(0x[0-9a-f]+) in )?(\S.*)$")
+_BRACKETS = re.compile(r"\boperator *[<>][<>=]*|->|<|>| \(")
+_REST = re.compile(r" \((.*)\)(?: at \S.*:\d+| from .*)?$")

@@ -47,8 +47,11 @@ class NamedThreads:
         kept = kept if len(found) > 1 else None
         # Which kernel it is, where that is known.
         self.kernel = kept.kernel if kept is not None else ""
-        blocks = _matched(calls, end, kept) if kept is not None and end is not None else {}
-        rivals = _rivals(calls, end, kept, blocks) if kept is not None and end is not None else {}
+        blocks: Dict[int, ControlBlock] = {}
+        rivals: Dict[int, Tuple[str, ...]] = {}
+        if kept is not None and end is not None:
+            blocks = _matched(calls, end, kept)
+            rivals = _rivals(calls, end, kept, blocks)
         self.threads = [_named(one, blocks.get(one.number), rivals.get(one.number, ())) for one in found]
 
     @property
@@ -104,10 +107,11 @@ class NamedThreads:
 
 def _named(thread: HistoryThread, block: Optional[ControlBlock], rivals: Tuple[str, ...]) -> NamedThread:
     # The kernel tells of the halt alone which thread is which.
-    if block is not None and not thread.alike and not rivals and block.name:
-        return NamedThread(thread, block.name, block.address)
+    known = None if thread.alike or rivals else block
+    if known is not None and known.name:
+        return NamedThread(thread, known.name, known.address)
     name = thread.function.name if thread.function is not None else "stack %d" % thread.number
-    return NamedThread(thread, name, None if block is None or thread.alike or rivals else block.address, rivals)
+    return NamedThread(thread, name, None if known is None else known.address, rivals)
 
 
 def _matched(calls: CallHistory, end: CoreState, kept: KernelBlocks) -> Dict[int, ControlBlock]:

@@ -246,9 +246,7 @@ class Walk:
         unseen = ""
         if level.called_before and level.exception is None:
             gap = self.cursor.path.seam(1, self.cursor.position.number)
-            unseen = (
-                "called before the history begins" if gap is None else "called before the history begins, or in a gap"
-            )
+            unseen = "called before the history begins%s" % ("" if gap is None else ", or in a gap")
         return _FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, unseen)
 
     def _frame(self, row: _FrameRow, level: Optional[int]) -> Iterator[str]:

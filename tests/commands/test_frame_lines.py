@@ -29,5 +29,11 @@ def test_parentheses_in_a_name_begin_no_arguments(line: str, function: str, text
     assert found is not None and (found.function, found.text) == (function, text)
 
 
+@pytest.mark.parametrize("word", ["operator-", "operator<->", "operator<x>->", "a<b<c> "])
+def test_a_hostile_name_does_not_hold_up(word: str) -> None:
+    # Where each word could be read in two ways, this would not end.
+    assert arguments_of(Marked("#1  " + word * 64 + " x", Tier.EXACT)) is None
+
+
 def test_other_lines_have_no_arguments() -> None:
     assert arguments_of(Marked("(More stack frames follow...)", Tier.EXACT)) is None

@@ -70,16 +70,20 @@ class MainStack:
         self._frames = frames
         self._template = template
         self._beginning = _beginning(program, information, ram, objects)
-        self._callers = _callers(program, information, objects)
+        self._objects = objects
         self._known: Dict[int, Optional[int]] = {}
 
     def is_reset(self, function: int) -> bool:
         """Check whether a function is the reset handler, which nothing runs before."""
         return self._beginning is not None and self._beginning.is_first and function == self._beginning.function
 
+    def _site(self, function: int) -> Optional[int]:
+        # The only branch that leads to a function, if there is one.
+        return _callers(self._program, self._information, self._objects).get(function)
+
     def returns_to(self, function: int, like: Template) -> Optional[int]:
         """Give what a function's only call leaves in LR, or None."""
-        site = self._callers.get(function) if like.isa is Isa.T32 else None
+        site = self._site(function) if like.isa is Isa.T32 else None
         template = None if site is None else self._template(site, like)
         if template is None or not template.call or self._information.function(template.address) is None:
             return None
@@ -104,7 +108,7 @@ class MainStack:
         return self._known[function]
 
     def _below_caller(self, function: int, beginning: ProgramStart, like: Template) -> Optional[int]:
-        site = self._callers.get(function)
+        site = self._site(function)
         bounds = None if site is None else self._information.function(site)
         template = None if site is None else self._template(site, like)
         if bounds is None or template is None:
