@@ -10,7 +10,7 @@ Simplifications, each of which the architecture allows:
 - WFE and YIELD do nothing.
 
 And some that it does not: there is no DebugMonitor, VLDR and VLDM at an unaligned address do not fault, unprivileged
-code reaches the System Control Space, and MRS CONTROL shows a bit 3.
+code reaches the System Control Space, MRS CONTROL shows a bit 3, and floating point sets FPCA whatever FPCCR.ASPEN is.
 """
 
 from __future__ import annotations

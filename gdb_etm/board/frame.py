@@ -87,7 +87,7 @@ class ExceptionStacking:
         xpsr, control, sp = engine.xpsr, engine.read(CONTROL), engine.read(SP)
         thread = not xpsr & _IPSR
         process = thread and bool(control & _SPSEL)
-        extended = bool(control & _FPCA) and self._status.keeps_floating_point
+        extended = bool(control & _FPCA)
         frame = (sp - (_EXTENDED if extended else _BASIC)) & 0xFFFFFFF8
         self._status.stacking_fault = 0
         self._accesses = ()

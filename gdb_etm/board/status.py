@@ -82,11 +82,6 @@ class Status:
         return self._traps_unaligned or bool(self.ccr & UNALIGN_TRP)
 
     @property
-    def keeps_floating_point(self) -> bool:
-        """Exceptions save and restore floating-point registers (FPCCR.ASPEN)."""
-        return bool(self.fpccr & _ASPEN)
-
-    @property
     def sleep_on_exit(self) -> bool:
         """Sleep when an exception return goes to Thread mode (SCR.SLEEPONEXIT)."""
         return bool(self.scr & 2)

@@ -88,8 +88,8 @@ class SpecialRegisters:
         except (AccessError, CaptureError):
             return {}
 
-    def fault_status(self) -> Dict[str, int]:
-        """Read the fault status registers and their addresses, lower-case names.
+    def status(self) -> Dict[str, int]:
+        """Read the fault status registers and their addresses, and FPCCR; lower-case names.
 
         SFSR and SFAR too, where the core has them and shows them to the debugger.  Of registers that are banked, those
         of the core's present Security state are read (DDI 0553, DSCSR).
@@ -102,6 +102,7 @@ class SpecialRegisters:
             if not core.is_mainline:
                 return {}
             found.update(self._read_neighbours(_FAULTS))
+            found["fpccr"] = self._read(cortex_m.FPCCR)
             if core.has_security and cortex_m.DHCSR.get(self._read(cortex_m.DHCSR), "S_SDE"):
                 found.update(self._read_neighbours(_SECURE_FAULTS))
         return found

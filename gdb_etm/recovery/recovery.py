@@ -352,7 +352,7 @@ class Recovery:
             return None
         program, tick = self.history.program, partial(self._tell, 0.0)
         with garbage_uncollected():
-            return points_to(program, rules.objects, rules.frames, rules.ram, known, tick)
+            return points_to(program, rules.objects, rules.frames, rules.ram, known, tick, self._features.aspen)
 
     def _tell(self, share: float) -> None:
         if self._progress is not None:

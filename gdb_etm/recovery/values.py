@@ -18,7 +18,7 @@ class CoreState(NamedTuple):
 
     # Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
     # and stack limits, msplim and psplim, or with the Security Extension msplim_s, msplim_ns, psplim_s and psplim_ns;
-    # and cfsr.  Others, such as its neighbours, say nothing of the past.
+    # and cfsr and fpccr.  Others, such as its neighbours, say nothing of the past.
     #
     # Any may be missing.
     registers: Mapping[str, int]

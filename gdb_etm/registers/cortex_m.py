@@ -199,7 +199,12 @@ DEMCR = Register("DEMCR", 0xDFC, "RW", BitStruct(
     reserved(3),
     "VC_CORERESET" / bits(1)))
 
-# 0 without floating point.
+# Without floating point these are 0.
+FPCCR = Register("FPCCR", 0xF34, "RW", BitStruct(
+    "ASPEN" / bits(1),
+    "LSPEN" / bits(1),
+    reserved(30)))
+
 MVFR0 = Register("MVFR0", 0xF40, "RO", word("FEATURES"))
 
 ICIALLU = Register("ICIALLU", 0xF50, "WO", word("IGNORED"))

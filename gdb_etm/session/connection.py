@@ -227,7 +227,7 @@ class TargetConnection:
             return self.fault_status(known)
         if self._special is None:
             self._special = SpecialRegisters(self._spaces[0].port)
-        return {**self._special.missing(known), **self._special.fault_status()}
+        return {**self._special.missing(known), **self._special.status()}
 
     def _reverse(self) -> Message:
         return self._client.request({"op": "past"}) if self._client is not None and self.reverses else {}

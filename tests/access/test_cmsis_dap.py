@@ -133,7 +133,7 @@ def test_the_state_at_a_halt_takes_few_packets(kind: str) -> None:
         assert len(core.read_core_registers_raw(REGISTERS)) == len(REGISTERS)
         found = special.missing(("msp", "psp", "control", "primask", "basepri", "faultmask"))
         assert set(found) == {"msplim", "psplim"}
-        assert special.fault_status()["hfsr"] == 0x40000000
+        assert special.status()["hfsr"] == 0x40000000
         assert usb(session).etm_packets - before <= 20
         # One access a register, and one for all that frames it.
         before = usb(session).etm_packets

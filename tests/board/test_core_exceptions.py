@@ -349,6 +349,29 @@ svc:
     assert register(run.machine, 64) == 0x3F800000 and register(run.machine, 79) == 0x40000000
 
 
+def test_the_frame_is_fpcas_whoever_set_it() -> None:
+    # PushStack asks for CONTROL.FPCA alone; FPCCR.ASPEN decides who sets it.
+    run = program(
+        """
+start:
+    store CPACR, 0x00f00000
+    store 0xE000EF34, 0
+    mov r0, #4
+    msr control, r0
+    isb
+    svc #0
+    mrs r8, control
+    bkpt
+svc:
+    mov r6, lr
+    bx lr
+"""
+    )
+    run.machine.run(100)
+    assert register(run.machine, 6) == exc_return(0xFFFFFFA8)
+    assert register(run.machine, 8) & 4
+
+
 def test_reset_request_starts_anew() -> None:
     run = program(
         """

@@ -64,7 +64,7 @@ def test_baseline_has_none_that_bound_both() -> None:
     assert SpecialRegisters(port).missing(COMMON) == {}
 
 
-FAULTS = "block d24 = 70000 8200 40000000 8 e000edf8 30000000\n"
+FAULTS = "block d24 = 70000 8200 40000000 8 e000edf8 30000000\nr f34 = c0000000\n"
 FAULT_STATUS = {
     "shcsr": 0x70000,
     "cfsr": 0x8200,
@@ -72,6 +72,7 @@ FAULT_STATUS = {
     "dfsr": 8,
     "mmfar": 0xE000EDF8,
     "bfar": 0x30000000,
+    "fpccr": 0xC0000000,
 }
 
 
@@ -81,22 +82,22 @@ def test_fault_status_in_one_transfer() -> None:
     What the core is is asked once.
     """
     special = SpecialRegisters(transcript(SCS_BASE, "r d00 = 410fc241; Cortex-M4\nr fbc = 0\n" + 2 * FAULTS))
-    assert special.fault_status() == FAULT_STATUS
-    assert special.fault_status() == FAULT_STATUS
+    assert special.status() == FAULT_STATUS
+    assert special.status() == FAULT_STATUS
 
 
 def test_secure_fault_status() -> None:
     secure = IDENTITY + FAULTS + "r df0 = 00130003; S_SDE\nblock de4 = 48 10000000\n"
-    found = SpecialRegisters(transcript(SCS_BASE, secure)).fault_status()
+    found = SpecialRegisters(transcript(SCS_BASE, secure)).status()
     assert found == {**FAULT_STATUS, "sfsr": 0x48, "sfar": 0x10000000}
     # Kept from the debugger they would be read as zeros.
     kept = IDENTITY + FAULTS + "r df0 = 00030003; no S_SDE\n"
-    assert SpecialRegisters(transcript(SCS_BASE, kept)).fault_status() == FAULT_STATUS
+    assert SpecialRegisters(transcript(SCS_BASE, kept)).status() == FAULT_STATUS
 
 
 def test_no_fault_status() -> None:
     baseline = "r d00 = 411cd200; Cortex-M23\nr fbc = 47702a04\n"
-    assert SpecialRegisters(transcript(SCS_BASE, baseline)).fault_status() == {}
+    assert SpecialRegisters(transcript(SCS_BASE, baseline)).status() == {}
 
 
 @pytest.mark.parametrize("board", ["m33", "m4", "m7"])
@@ -104,7 +105,7 @@ def test_fault_status_of_a_core_that_does_not_answer(board: str, boards: Any) ->
     live = boards(elf("sort"), board)
     live.port.write32(SCS_BASE + 0xD24, 0x70000)
     special = SpecialRegisters(live.port)
-    found = special.fault_status()
+    found = special.status()
     assert list(found) == list(FAULT_STATUS) and found["shcsr"] == 0x70000
 
     class Gone:
@@ -113,4 +114,4 @@ def test_fault_status_of_a_core_that_does_not_answer(board: str, boards: Any) ->
         def __getattr__(self, name: str) -> Any:
             raise AccessError("gone")
 
-    assert SpecialRegisters(cast(Any, Gone())).fault_status() == {}
+    assert SpecialRegisters(cast(Any, Gone())).status() == {}

@@ -155,6 +155,22 @@ def test_a_handler_that_another_one_follows_leaves_no_floating_point_context() -
     assert not recovery.findings
 
 
+@pytest.mark.parametrize("aspen, control", [(1, 4), (0, None)])
+def test_floating_point_sets_fpca_with_aspen_alone(aspen: int, control: Optional[int]) -> None:
+    # ExecuteFPCheck: a context is made with FPCCR.ASPEN alone; kernels clear it that set CONTROL.FPCA themselves.
+    source = ".fpu fpv5-sp-d16\nnop\nnop\nb end\nhandler:\nvmov s0, r4\nmrs r1, control\nbx lr\n"
+    items: List[Item] = [CODE, Taken(16, CODE + 2), CODE + 6, CODE + 10, CODE + 14, Returned(), CODE + 2]
+    history = history_of(built(source), items, CODE + 4)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    state = CoreState({**REGISTERS, "control": 4, "fpccr": aspen << 31}, no_memory)
+    recovery = Recovery(history, state, rules=Rules(limit=Tier.EXACT))
+    assert recovery.register(2, "control").value == 0
+    assert recovery.register(3, "control").value == control
+    # The frame is one with floating point: that is in EXC_RETURN, and in the distance of the stack pointers.
+    assert recovery.register(2, "sp").value == TOP - 0x68
+    assert recovery.register(2, "lr").value == 0xFFFFFFE9
+
+
 @pytest.mark.parametrize("control, before", [(0, None), (4, 5)])
 def test_a_frame_without_floating_point_keeps_none(control: int, before: Optional[int]) -> None:
     # The handler writes s0, which is pushed and popped with CONTROL.FPCA alone (PushStack, PopStack).

@@ -384,6 +384,13 @@ class TestFloatingPoint:
     def test_each_instruction_sets_fpca(self) -> None:
         assert changed(narrow(0xEEB0, 0x0A60), s1=3) == {S0: 3, FPCA: 1, FPSCR: None}  # vmov.f32 s0, s1
 
+    def test_without_aspen_it_stays_or_was_set_before_aspen_was_cleared(self) -> None:
+        add = lift(narrow(0xEE30, 0x0A81), ADDRESS, Isa.T32, aspen=False)  # vadd.f32 s0, s1, s2
+        kept = run(add, state(fpca=1, fp_mode=2, fp_default=1), lambda address, size: 0).places
+        assert (kept[FPCA], kept[FP_MODE]) == (1, 2)
+        lost = run(add, state(fp_mode=2, fp_default=1), lambda address, size: 0).places
+        assert (lost[FPCA], lost[FP_MODE]) == (None, None)
+
     def test_constants(self) -> None:
         assert execute(narrow(0xEEF7, 0x0A00)).places[S0 + 1] == 0x3F800000  # vmov.f32 s1, #1.0
         after = execute(narrow(0xEEB9, 0x1B04)).places  # vmov.f64 d1, #-5.0

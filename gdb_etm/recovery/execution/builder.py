@@ -80,7 +80,8 @@ class SsaBuilder:
         self.first, self.last = first, last
         self._m_profile = is_m_profile(history.source.core)
         objects = ssa.rules.objects
-        self._templates = points_to.templates if points_to else Templates(history.program, self._m_profile, objects)
+        given = (history.program, self._m_profile, objects, features.aspen)
+        self._templates = points_to.templates if points_to else Templates(*given)
         self._runs = parts(within(history, first, last), self._templates)
         # The instructions.
         self.executed = [

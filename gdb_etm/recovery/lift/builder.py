@@ -49,13 +49,15 @@ class Builder:
     :param address: Of the instruction, in bytes.
     :param size: 2 or 4 bytes.
     :param m_profile: Whether stack pointers lack bits 1:0.
+    :param aspen: FPCCR.ASPEN, whether floating point sets FPCA; where it does not, it may have done so before.
     """
 
-    def __init__(self, address: int, size: int, isa: Isa, m_profile: bool) -> None:
+    def __init__(self, address: int, size: int, isa: Isa, m_profile: bool, aspen: bool = True) -> None:
         self.address = address
         self.size = size
         self.isa = isa
         self.m_profile = m_profile
+        self.aspen = aspen
         self._operations: List[Operation] = []
         self._sets: Dict[Slot, Operand] = {}
         self._next = TEMPORARY
@@ -226,7 +228,7 @@ class Builder:
     def finish(self) -> Lifted:
         """Give the instruction."""
         if self._is_odd() or PC in self._sets.values():
-            other = Builder(self.address, self.size, self.isa, self.m_profile)
+            other = Builder(self.address, self.size, self.isa, self.m_profile, self.aspen)
             other.give_up()
             return other.finish()
         sets = {slot: operand for slot, operand in self._sets.items() if operand != slot}

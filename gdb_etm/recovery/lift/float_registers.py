@@ -17,7 +17,7 @@ def begin(build: Builder) -> None:
     """Do what each floating-point instruction of M-profile does first (ExecuteFPCheck)."""
     if build.m_profile:
         build.set(FP_MODE, mode(build))
-        build.set(FPCA, ONE)
+        build.set(FPCA, ONE if build.aspen else build.value(Op.SELECT, FPCA, ONE, build.unknown()))
         flags(build)
 
 
@@ -34,7 +34,7 @@ def mode(build: Builder) -> Operand:
     """Give the mode in which an instruction computes."""
     if not build.m_profile:
         return FP_MODE
-    return build.value(Op.SELECT, FPCA, FP_MODE, FP_DEFAULT)
+    return build.value(Op.SELECT, FPCA, FP_MODE, FP_DEFAULT if build.aspen else build.unknown())
 
 
 def is_double(word: int) -> bool:

@@ -17,7 +17,9 @@ from gdb_etm.recovery.lift.t16 import lift_t16
 from gdb_etm.recovery.lift.t32 import lift_t32
 
 
-def lift(code: bytes, address: int, isa: Isa, in_it_block: bool = False, m_profile: bool = True) -> Lifted:
+def lift(
+    code: bytes, address: int, isa: Isa, in_it_block: bool = False, m_profile: bool = True, aspen: bool = True
+) -> Lifted:
     """Lift an instruction: what it computes when its condition holds.
 
     :param code: Its bytes; more may follow.
@@ -25,6 +27,7 @@ def lift(code: bytes, address: int, isa: Isa, in_it_block: bool = False, m_profi
     :param isa: T32 or A32.
     :param in_it_block: Whether it is in an IT block, where most 16-bit instructions set no flags.
     :param m_profile: Whether T32 code runs on an M-profile core; A32 code never does.
+    :param aspen: FPCCR.ASPEN of that core.
     :raises ValueError: for A64, or with fewer bytes than the instruction has.
     """
     if isa is Isa.A64:
@@ -37,12 +40,12 @@ def lift(code: bytes, address: int, isa: Isa, in_it_block: bool = False, m_profi
         return build.finish()
     first: int = unpack_from("<H", code)[0]
     if not is_wide(first):
-        build = Builder(address, 2, isa, m_profile)
+        build = Builder(address, 2, isa, m_profile, aspen)
         lift_t16(build, first, in_it_block)
         return build.finish()
     if len(code) < 4:
         raise ValueError("%d bytes are no instruction" % len(code))
-    build = Builder(address, 4, isa, m_profile)
+    build = Builder(address, 4, isa, m_profile, aspen)
     lift_t32(build, first, unpack_from("<H", code, 2)[0])
     return build.finish()
 

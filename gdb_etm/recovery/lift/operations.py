@@ -31,7 +31,7 @@ FPSCR: Final = 27
 HANDLER: Final = 28
 # Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
 #
-# Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
+# Each floating-point instruction of M-profile sets FPCA where FPCCR.ASPEN is 1; where FPCA was 0, FP_MODE becomes
 # FP_DEFAULT, and the flags in FPSCR are not known.
 FPCA: Final = 29
 FP_MODE: Final = 30

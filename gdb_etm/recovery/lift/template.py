@@ -144,13 +144,17 @@ class Templates:
     :param program: The program that ran.
     :param m_profile: Whether T32 code runs on an M-profile core.
     :param objects: The program's objects, if they are known: where functions begin.
+    :param aspen: FPCCR.ASPEN of an M-profile core.
     """
 
-    def __init__(self, program: Program, m_profile: bool, objects: Optional[Objects] = None) -> None:
+    def __init__(
+        self, program: Program, m_profile: bool, objects: Optional[Objects] = None, aspen: bool = True
+    ) -> None:
         self._program = program
         self._functions = frozenset([start for start, _ in objects.functions] if objects is not None else ())
         self._blocks = Blocks(program)
         self._m_profile = m_profile
+        self._aspen = aspen
         self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
         self._like: Dict[Tuple[int, Isa], Optional[Template]] = {}
         self._ranges: Dict[Tuple[int, int, Isa, int], Tuple[List[Template], int]] = {}
@@ -240,7 +244,7 @@ class Templates:
         if same is not None:
             asks = _asks(code, same.size, isa)
             return same.moved(address, insn.target, asks), after
-        lifted = lift(code[:4], address, isa, bool(it_state), self._m_profile)
+        lifted = lift(code[:4], address, isa, bool(it_state), self._m_profile, self._aspen)
         made = self._template(lifted, code, address, isa, condition, insn.kind, insn.target)
         if not lifted.placed:
             self._anywhere[key] = made

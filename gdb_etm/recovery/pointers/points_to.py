@@ -52,6 +52,7 @@ class PointsTo:
     :param information: Its call frame information.
     :param ram: Pieces of memory that change.
     :param tick: Called for each function; what it raises ends the analysis.
+    :param aspen: FPCCR.ASPEN of the core.
     """
 
     def __init__(
@@ -61,12 +62,13 @@ class PointsTo:
         information: FrameInformation,
         ram: Sequence[Piece],
         tick: Callable[[], None] = lambda: None,
+        aspen: bool = True,
     ) -> None:
         self.objects = objects
         self._ram = ram
         self._program = program
         self._tick = tick
-        self.templates = Templates(program, True, objects)
+        self.templates = Templates(program, True, objects, aspen)
         self._code = FunctionCode(information, program)
         self._losses = Losses(information, self._code, lambda address, _: self._template(address))
         self._lattice = Lattice(objects)
@@ -244,6 +246,7 @@ def points_to(
     ram: Sequence[Piece],
     known: bool = False,
     tick: Callable[[], None] = lambda: None,
+    aspen: bool = True,
 ) -> Optional[PointsTo]:
     """Analyse a program, or remember what was found; see :class:`PointsTo`.
 
@@ -251,13 +254,13 @@ def points_to(
 
     :param known: Whether it is given only if it was analysed before: large programs take seconds.
     """
-    key = program.identity(), tuple(objects.functions), tuple(ram)
+    key = program.identity(), tuple(objects.functions), tuple(ram), aspen
     for analysed, found in _KNOWN:
         if analysed == key:
             return found
     if known or sum([end - start for start, end in objects.functions]) > _MOST:
         return None
-    made = PointsTo(program, objects, information, ram, tick)
+    made = PointsTo(program, objects, information, ram, tick, aspen)
     _KNOWN.append((key, made))
     del _KNOWN[:-_KEPT]
     return made

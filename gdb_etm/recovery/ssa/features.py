@@ -35,6 +35,7 @@ _ARMV7: Final = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGN
 # After a reset of Armv6-M and of Armv8-M without the Main Extension, LR is unknown (TakeReset in the ARMs).
 _NO_LINK: Final = re.compile(r"cortex-m(0\+?|1|23)$|armv6|armv8-m\.base", re.IGNORECASE)
 _UNSUFFIXED: Final = ("msplim", "psplim")
+_ASPEN: Final = 1 << 31
 
 
 class Features(NamedTuple):
@@ -51,6 +52,8 @@ class Features(NamedTuple):
     security: Optional[int] = None
     # Whether a reset sets LR to ones.
     resets_link: bool = False
+    # FPCCR.ASPEN at the end, whether floating point sets FPCA; 1 where that is not known.
+    aspen: bool = True
 
 
 def features_of(
@@ -76,7 +79,8 @@ def features_of(
         security = 0x20
     one_state = security is not None or not changes_security_state(program)
     resets_link = is_m_profile(core) and core is not None and not _NO_LINK.search(core.type)
-    return Features(fpu, psp or uses_process_stack(program), one_state, security, resets_link)
+    aspen = all(bool(state.registers.get("fpccr", _ASPEN) & _ASPEN) for state in states if state is not None)
+    return Features(fpu, psp or uses_process_stack(program), one_state, security, resets_link, aspen)
 
 
 def may_have_fpu(core: Optional[Core]) -> bool:
