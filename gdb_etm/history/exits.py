@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Dict, Tuple
 
 from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.far_jumps import FarJumps
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Range
@@ -56,6 +57,7 @@ class Exits:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._blocks = Blocks(program)
+        self._far_jumps = FarJumps(program)
         self._known: Dict[Tuple[int, Isa], Exit] = {}
 
     def __call__(self, executed: Range) -> Exit:
@@ -67,7 +69,10 @@ class Exits:
             if executed.isa is Isa.T32:
                 last = self._blocks.addresses(executed.start, executed.end, executed.isa)[-1]
             code = self._program.read(last, executed.end - last)
-            known = self._known[key] = exit_of(code, executed.isa)
+            known = exit_of(code, executed.isa)
+            if known is Exit.CALL and executed.isa is Isa.T32 and self._far_jumps.has(last):
+                known = Exit.DIRECT
+            self._known[key] = known
         return known
 
 

@@ -15,6 +15,7 @@
   ``places.py`` the registers and the memory that they are in.
 - ``inline_stacks.py``: an instruction's line in its function, through those that were inlined.
 - ``stack_changes.py``: where a plain function, or a handler, goes over to another stack.
+- ``far_jumps.py``: which BL of a Cortex-M0 is no call.
 - ``code_pieces.py``: where instructions are, and where data between them.
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.
 - ``modes.py``: modes of an A-profile core, and its banked registers.

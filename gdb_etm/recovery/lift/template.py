@@ -6,6 +6,7 @@ from typing import Dict, Final, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
+from gdb_etm.program.far_jumps import FarJumps
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Insn, InstructionKind, Isa, is_wide
 from gdb_etm.program.objects import Objects
@@ -153,6 +154,7 @@ class Templates:
         self._program = program
         self._functions = frozenset([start for start, _ in objects.functions] if objects is not None else ())
         self._blocks = Blocks(program)
+        self._far_jumps = FarJumps(program)
         self._m_profile = m_profile
         self._aspen = aspen
         self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
@@ -295,7 +297,7 @@ class Templates:
             None if lifted.target is None else _input(lifted.target),
             lifted.interworks,
             _all(lifted.aligned),
-            lifted.call,
+            lifted.call and not (isa is Isa.T32 and self._far_jumps.has(address)),
             _rounded(lifted) if condition == ALWAYS else None,
             any(slot in writes for slot in (SP, 7, 11)),
             _stack(code) if isa is Isa.T32 and self._m_profile else None,
