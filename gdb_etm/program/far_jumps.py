@@ -1,4 +1,4 @@
-"""Far jumps: BL within a function, where no other branch reaches far enough.
+"""Far jumps: BL within a function, where B does not reach.
 
 A T16 B reaches 2 KiB, and Armv6-M has no other.  So in long functions of Cortex-M0, M0+ and M23 compilers use BL as a
 jump, where LR is saved already.  Such a BL leads to code that does not read LR before it overwrites it, and returns by

@@ -1,4 +1,4 @@
-"""Worked by hand from the Armv6-M manual's encodings, run on Unicorn; and newlib as a compiler has made it."""
+"""Worked by hand from the manual, run on Unicorn; and newlib as compiled."""
 
 from __future__ import annotations
 
