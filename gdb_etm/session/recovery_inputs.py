@@ -20,7 +20,7 @@ from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import HaltedState
 from gdb_etm.replay.reliance import Reliance
-from gdb_etm.session.anchor import STACK_POINTERS
+from gdb_etm.session.anchor import STACK_POINTERS, Anchor
 from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.halt_states import Anchored
 
@@ -79,8 +79,8 @@ def rules_of(anchored: Anchored, history: ExecutionHistory, files: Sequence[str]
     core = history.source.core
     files = [path for path in files if not _has_other_code(path, history.program)]
     anchors = [anchor for anchor in (anchored.begin, anchored.end) if anchor is not None]
-    stacks = [anchor.registers.get(name, 0) for anchor in anchors for name in STACK_POINTERS]
     writable = _writable(files)
+    stacks = [pointer for anchor in anchors for pointer in _stacks(anchor, writable)]
     ram = regions(writable, stacks, is_m_profile(core))
     frames, objects = frames_and_objects(files)
     has_aliases = core is not None and bool(_BIT_BAND.search(core.type))
@@ -93,6 +93,15 @@ def rules_of(anchored: Anchored, history: ExecutionHistory, files: Sequence[str]
         untouched=anchored.is_whole and anchored.is_untouched,
         touched=anchored.touched,
     )
+
+
+def _stacks(anchor: Anchor, writable: Sequence[Piece]) -> List[int]:
+    # One that has left its memory leads to none; whether there is any is known where other memory was read.
+    lowest = min([start for start, _ in writable], default=0)
+    pointers = [anchor.registers.get(name, 0) for name in STACK_POINTERS]
+    below = [one for one in pointers if 0 < one <= lowest and anchor.read((one - 1) & ~3, 4) is None]
+    is_known = bool(below) and anchor.read(lowest & ~3, 4) is not None
+    return [one for one in pointers if not (is_known and one in below)]
 
 
 def frames_and_objects(files: Sequence[str]) -> Tuple[Optional[CallFrames], Optional[Objects]]:
