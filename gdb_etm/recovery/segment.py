@@ -7,7 +7,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range, breaks
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, Range, breaks
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.constraints.domain import Contradiction
@@ -244,6 +244,8 @@ class Solution:
         for item in self.history.spans(self.last, self.last):
             if isinstance(item, Span):
                 last = item.range
+            elif last is not None and isinstance(item, Gap):
+                return False
             elif last is not None and isinstance(item, (Exception_, ExceptionReturn)) and not breaks(item):
                 events.append(item)
         if any(_hides_what_ran(event) for event in events):

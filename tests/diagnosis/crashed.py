@@ -17,11 +17,12 @@ OPTIONS = "-mcpu=cortex-m33 -mthumb -g -O1 -ffreestanding -nostdlib -nostartfile
 SECONDS = 20
 
 
-def built(folder: Path, source: str) -> Path:
+def built(folder: Path, source: str, flags: Tuple[str, ...] = ()) -> Path:
     """Build a program for the m33.
 
     :param folder: Where it is built.
     :param source: It, in C; ``lib.h`` and ``chip.h`` of the faulty programs' board are found.
+    :param flags: More options of the compiler.
     """
     gcc = compiler()
     if gcc is None:
@@ -29,19 +30,26 @@ def built(folder: Path, source: str) -> Path:
     (folder / "crash.c").write_text(source)
     elf = folder / "crash.elf"
     sources = [str(folder / "crash.c"), *(str(BOARD / name) for name in ("start.c", "system.c", "lib.c"))]
-    command = [gcc, *OPTIONS, "-I", str(BOARD), "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(elf)]
+    command = [gcc, *OPTIONS, *flags, "-I", str(BOARD), "-T", str(BOARD / "link.ld"), *sources, "-lgcc", "-o", str(elf)]
     subprocess.run(command, check=True)
     return elf
 
 
-def fault_of(folder: Path, source: str, option: Tuple[str, ...] = ()) -> str:
+def fault_of(
+    folder: Path,
+    source: str,
+    option: Tuple[str, ...] = (),
+    more: Tuple[str, ...] = (),
+    flags: Tuple[str, ...] = (),
+) -> str:
     """Say what ``etm fault`` says of a program.
 
     The other parameters are those of :func:`built`.
 
     :param option: Of the board, such as ``board.write_buffer=1``.
+    :param more: Commands, what they say is said too.
     """
-    with gdb_etm.connect("board:m33", elf=built(folder, source), option=option) as session:
+    with gdb_etm.connect("board:m33", elf=built(folder, source, flags), option=option) as session:
         session.start()
         session.run(SECONDS)
-        return "\n".join(session.command("fault"))
+        return "\n".join(line for command in ("fault", *more) for line in session.command(command))

@@ -180,6 +180,27 @@ int main(void)
 }
 """
 
+DATA_THAT_RAN = """
+#include "lib.h"
+static volatile unsigned short data[8];
+static void (*volatile handlers[2])(void);
+volatile unsigned sum;
+NOINLINE void install(unsigned index, unsigned long address)
+{
+    handlers[index] = (void (*)(void))address;
+}
+int main(void)
+{
+    register unsigned long kept __asm__("r7") = (unsigned long)data | 1;
+    __asm volatile("" : "+r"(kept));
+    install(1, kept);
+    data[4] = 0xdeff;
+    sum = 3;
+    handlers[1]();
+    return 0;
+}
+"""
+
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
     text = fault_of(tmp_path, DATA)
@@ -228,3 +249,10 @@ def test_a_number_is_not_called_null(tmp_path: Path) -> None:
     text = fault_of(tmp_path, COUNTED)
     assert "udf" in text and "the condition (" in text
     assert "NULL" not in text
+
+
+def test_what_ran_in_a_gap_is_not_what_the_last_instruction_did(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, DATA_THAT_RAN, more=("origin r7",))
+    assert "in RAM, where no code is" in text and "stored from" in text
+    assert "(assumed)" not in text and "the way is exact" in text
+    assert "its state is not that after the last instruction" in text and "contradict" not in text
