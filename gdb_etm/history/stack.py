@@ -81,7 +81,9 @@ def stack_of(
         else:
             address, is_call = frame.return_address, not frame.is_exception
         if frame.is_exception and not _may_be(frame.up, address) and frame.called_at is not None:
-            address = path.address(frame.called_at)  # a branch to nowhere faulted
+            last = path.address(frame.called_at)
+            if frame.up is not None and last is not None and places.function_at(last) == frame.up.function:
+                address = last  # a branch to nowhere faulted
         frame = frame.up
     return result
 
