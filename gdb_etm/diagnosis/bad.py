@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional, Tuple
 from gdb_etm.recovery.makers import Place
 
 NO_MEMORY = "no memory is there"
+NOT_WRITABLE = "not writable"
 FAR_AWAY = "far beyond all memory that was used before"
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Callable, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.aborts import Abort, abort_of
-from gdb_etm.diagnosis.bad import FAR_AWAY, NO_MEMORY, Bad
+from gdb_etm.diagnosis.bad import FAR_AWAY, NO_MEMORY, NOT_WRITABLE, Bad
 from gdb_etm.diagnosis.causes import FAULTS, HARD_FAULT, PREFETCH_ABORT, UNDEFINED
 from gdb_etm.diagnosis.changed import last_fault
 from gdb_etm.diagnosis.decisions import compared, decides
@@ -23,6 +23,8 @@ from gdb_etm.protocols.elements import Exception_, is_reset
 from gdb_etm.recovery.makers import MemoryPlace, RegisterPlace
 
 _VTOR, _WORD = 0xE000ED08, 4
+# Where M-profile's memory map has devices (Armv8-M ARM, B8.1).
+_PERIPHERALS = range(0x40000000, 0x60000000)
 # CPSR.T.
 _THUMB = 1 << 5
 # Registers of an instruction.
@@ -177,7 +179,7 @@ def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
     one = found[0]
     why = {
         StoreDoubt.NO_MEMORY: NO_MEMORY,
-        StoreDoubt.NOT_WRITABLE: "not writable",
+        StoreDoubt.NOT_WRITABLE: NOT_WRITABLE,
         StoreDoubt.DEVICE: "a device's",
         StoreDoubt.FAR: FAR_AWAY,
     }.get(one.doubt, "")
@@ -226,18 +228,28 @@ def _bad(scene: Scene, one: Operand, number: int, reported: _Reported) -> Bad:
     if one.what == "divide":
         return Bad("the divisor", one.value, "0" if one.value == 0 else "", tuple(places))
     value, why, unit = one.value, "", 0
-    if value is None or value in reported.addresses or not scene.is_m_profile:
+    if value is not None and value in reported.addresses:
+        why = _refused(scene, value, one.what) if reported.why == NO_MEMORY else reported.why
+    elif value is None or not scene.is_m_profile:
         # What is where each chip decides, of A-profile.
-        why = reported.why if value is not None and value in reported.addresses else ""
+        why = ""
     elif not scene.is_mapped(value):
         why = NO_MEMORY
     elif one.size > 1 and value % one.size:
         why, unit = "not a multiple of %d" % one.size, one.size
     elif one.what == "store" and not scene.is_ram(value):
-        why = "not writable" if scene.history.program.read(value, 1) else ""
+        why = NOT_WRITABLE if scene.history.program.read(value, 1) else ""
     # An index or a pointer that leads nowhere comes before one that leads to memory.
     places.sort(key=lambda place: _is_plausible(scene, place))
     return Bad("the %s's address" % one.what, value, why, tuple(places), one.what, unit)
+
+
+def _refused(scene: Scene, address: int, what: str) -> str:
+    # Why the bus answered with an error: where something is, it may refuse.
+    if what == "store" and not scene.is_ram(address) and scene.history.program.read(address, 1):
+        return NOT_WRITABLE
+    is_device = scene.is_m_profile and address in _PERIPHERALS
+    return "where devices are: none answers there, or it refuses" if is_device else NO_MEMORY
 
 
 def _is_plausible(scene: Scene, place: RegisterPlace) -> bool:

@@ -30,7 +30,7 @@ SITES: Dict[str, Tuple[str, str]] = {
     "call_even": ("the address that it goes to", "even: bit 0 is 0, which asks for A32 code"),
     "call_unmapped": ("the address that it goes to", "where no code is"),
     "read": ("the load's address", "no memory is there"),
-    "write": ("the store's address", "no memory is there"),
+    "write": ("the store's address", "not writable"),
     "divide": ("the divisor", "0"),
     "unaligned": ("the load's address", "not a multiple of 4"),
     "frame_even": ("the xPSR in the exception's frame", "bit 24 (T) is 0, which asks for A32 code"),
