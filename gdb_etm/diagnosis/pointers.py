@@ -9,14 +9,19 @@ from gdb_etm.diagnosis.blocks import gives
 from gdb_etm.diagnosis.library import is_allocator
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.makers import KnownAccess, Maker, MakerKind, MemoryPlace, Place, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 # Steps back to where a pointer was made, and instructions back in a loop, at most.
 _STEPS = 3000
 _LOOP = 6000
+# Copies of what an object's address was made from, at most.
+_COPIES = 8
 # Functions that are told how much they write.
 _FILLS = re.compile(r"(__aeabi_)?mem(cpy|move|set)[48]?")
+# Functions whose stores are all of one copy.
+_COPIERS = re.compile(r"(__aeabi_)?mem(cpy|move|set|clr)\w*|str(n?cpy|n?cat|lcpy|lcat)|stpn?cpy")
 # Registers in which a result may be.
 _SCRATCH = ("r0", "r1", "r2", "r3")
 # The stack pointers.
@@ -119,8 +124,7 @@ class PointerRoots:
         return None
 
     def _before(self, place: Place) -> Optional[Place]:
-        maker = self._scene.maker(place)
-        source = maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
+        source = _operand(self._scene.maker(place))
         return source if source is not None and self._is_pointer(source) else None
 
     def _next(self, maker: Maker) -> Optional[Place]:
@@ -130,9 +134,20 @@ class PointerRoots:
         return found[0] if len(found) == 1 else None
 
     def _is_fixed(self, maker: Maker) -> bool:
-        # Compilers make addresses of objects from those of others near by.
-        source = maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
-        return source is not None and self._scene.maker(source).kind is MakerKind.CONSTANT
+        # Compilers make addresses of objects from those of others near by, and those with MOVW and MOVT.
+        source = self._copied(_operand(maker))
+        half = None if source is None else _operand(self._scene.maker(source))
+        half = None if half is None or self._is_pointer(half) else half
+        return any(one is not None and self._scene.maker(one).kind is MakerKind.CONSTANT for one in (source, half))
+
+    def _copied(self, place: Optional[Place]) -> Optional[Place]:
+        # What a register was copied from.
+        for _ in range(_COPIES):
+            maker = None if place is None else self._scene.maker(place)
+            if maker is None or maker.kind not in (MakerKind.COPIED, MakerKind.KEPT) or len(maker.sources) != 1:
+                break
+            place = maker.sources[0]
+        return place
 
     def _allocation(self, place: Place, maker: Maker) -> Optional[ActivationSpan]:
         # The outermost function of an allocator that has returned a value.
@@ -149,6 +164,11 @@ class PointerRoots:
         # Where a caller copies the result to a register that holds it already, nothing is written.
         is_result = place.name == "r0" or found is None or self._scene.result(found) == self._scene.value(place).value
         return found if is_result else None
+
+
+def _operand(maker: Maker) -> Optional[Place]:
+    # What a value was computed from, if from one alone.
+    return maker.sources[0] if maker.kind is MakerKind.COMPUTED and len(maker.sources) == 1 else None
 
 
 class Sweep(NamedTuple):
@@ -205,6 +225,8 @@ def sweep(scene: Scene, number: int) -> Optional[Sweep]:
     stored = _store(scene, number)
     if activation is None or stored is None or stored.address is None:
         return None
+    if activation.function is not None and _COPIERS.fullmatch(activation.function.name):
+        return _copied(scene, number, activation)
     low, high = stored.address, stored.address + stored.size
     first, stores, last = number, 1, stored.address
     for one in reversed(scene.index.executions(here, number)):
@@ -216,6 +238,30 @@ def sweep(scene: Scene, number: int) -> Optional[Sweep]:
         low, high = min(low, before.address), max(high, before.address + before.size)
         first, stores, last = one, stores + 1, before.address
     return Sweep(low, high, first, stores)
+
+
+def _copied(scene: Scene, number: int, activation: ActivationSpan) -> Sweep:
+    # A library's copy has several stores in its loop, and others after it; what it pushes is its own.
+    low, high = _stored(scene, number)
+    first, stores = number, 1
+    for one in range(number - 1, max(activation.first, number - _LOOP) - 1, -1):
+        begin, end = _stored(scene, one)
+        template = scene.template(one)
+        if begin == end or template is None or SP in template.writes:
+            continue
+        if end < low or begin > high:
+            break
+        low, high = min(low, begin), max(high, end)
+        first, stores = one, stores + 1
+    return Sweep(low, high, first, stores)
+
+
+def _stored(scene: Scene, number: int) -> Tuple[int, int]:
+    # From where to where an instruction stores.
+    pieces = [(one.address, one.size) for one in scene.accesses(number) if one.store and one.address is not None]
+    if not pieces:
+        return 0, 0
+    return min(address for address, _ in pieces), max(address + size for address, size in pieces)
 
 
 def _store(scene: Scene, number: int) -> Optional[KnownAccess]:

@@ -28,6 +28,40 @@ int main(void)
     return 0;
 }
 """
+# A copy with two stores in its loop, as libraries have it.
+UNROLLED = """
+#include <stdint.h>
+uintptr_t __stack_chk_guard = 0xdeadbee1;
+__attribute__((noreturn)) void __stack_chk_fail(void) { __builtin_trap(); }
+void stpcpy(unsigned *to, const unsigned *from);
+__asm__(
+    ".syntax unified\\n.thumb_func\\n.type stpcpy, %function\\nstpcpy:\\npush {r4, lr}\\n"
+    "1: ldr r2, [r1], #4\\nstr r2, [r0], #4\\ncbz r2, 2f\\nldr r2, [r1], #4\\nstr r2, [r0], #4\\n"
+    "cmp r2, #0\\nbne 1b\\n2: pop {r4, pc}\\n.size stpcpy, . - stpcpy\\n"
+);
+static unsigned names[2][8] = {{1, 2, 3}, {1, 2, 3, 4, 5, 0xff, 0x163333}};
+volatile unsigned sum;
+__attribute__((noinline)) void checksum(const unsigned *from)
+{
+    unsigned name[4];
+    stpcpy(name, from);
+    for (unsigned one = 0; name[one] && one < 4; ++one)
+        sum += name[one];
+}
+int main(void)
+{
+    checksum(names[0]);
+    checksum(names[1]);
+    return 0;
+}
+"""
+
+
+def test_an_unrolled_copy_writes_past_the_end(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, UNROLLED, flags=("-fstack-protector-strong",))
+    assert "<checksum+" in text and "__stack_chk_fail>" in text
+    assert "==>    checksum, crash.c:" in text
+    assert "calls stpcpy, which writes past the end of name (16 bytes)" in text
 
 
 def test_what_checked_the_guard_is_told_and_not_what_reports_it(tmp_path: Path) -> None:
