@@ -28,6 +28,8 @@ from gdb_etm.program.isa import Isa
 # UDF #255 and #254, GCC's and LLVM's.
 _TRAPS = (b"\xff\xde", b"\xfe\xde")
 _A32_TRAPS = (b"\xf0\x00\xf0\xe7", b"\xfe\xde\xff\xe7")
+# What an MPU's guard of a stack makes.
+_GUARDED = ("DACCVIOL", "MSTKERR")
 # Verdicts on a store that went where it should not.
 _OVERWRITES = (SuspicionKind.SAVED_REGISTER, SuspicionKind.OVERRUN)
 
@@ -86,6 +88,8 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
     looks = (stacks.look, heap.look, bounds.look, elements.look, unset.look, masters.look, races.look)
     ends: List[End] = []
     at_fault = at_fault or (stacks.at_limit(site) if is_reported(registers, "STKOF") else stacks.at_fault(site))
+    if at_fault is None and any(is_reported(registers, name) for name in _GUARDED):
+        at_fault = stacks.at_guard(site, is_reported(registers, "MSTKERR"))
     if at_fault is None:
         outside = bounds.at_fault(site)
         found = None if outside is None else wrapped(scene, slice_, outside) or outside

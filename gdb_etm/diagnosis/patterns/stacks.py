@@ -28,6 +28,8 @@ _PUSHED = 128
 _PROLOGUE = 40
 # Where who made a pointer is open.
 _NOT_KNOWN = (MakerKind.BEFORE, MakerKind.HIDDEN)
+# Bytes that an MPU guards at the end of a stack, at most.
+_GUARD = 128
 # So many activations of one function above another are a recursion.
 _DEEP = 6
 
@@ -136,6 +138,30 @@ class Stacks:
                 if top is not None and bad.value is not None and bad.value < top and self._scene.is_ram(top - 4):
                     return self._grown(active, site.number, "below RAM")
         return None
+
+    def at_guard(self, site: FaultSite, is_unstacked: bool) -> Optional[Suspicion]:
+        """Look at what an MPU forbids: whether it is where the stack's own memory ends.
+
+        :param is_unstacked: Whether the exception's frame could not be written.
+        """
+        active = self.active(site.number)
+        top = self._top(active)
+        home = None if top is None else self._object(top - 4)
+        if top is None or home is None or not home.is_array:
+            return None
+        pointer = self._scene.interrupted(site.number, "sp")[0].value
+        reached = [pointer - 4] if pointer is not None and is_unstacked else []
+        for bad in site.bad:
+            root = self._pointers.root([one for one in bad.places if isinstance(one, RegisterPlace)])
+            if bad.value is not None and bad.access and root is not None and root.is_stack:
+                reached.append(bad.value)
+        # What kernels guard is the lowest part of a stack, or lies just below it.
+        guarded = range(home.start - _GUARD, home.start + min(_GUARD, home.size // 4))
+        if not any(address in guarded for address in reached):
+            return None
+        return self._grown(
+            active, site.number, "into the MPU's guard at the end of %s (%d bytes)" % (home.name, home.size)
+        )
 
     def _top(self, active: Frames) -> Optional[int]:
         # SP where the outermost frame begins of which it is known: the history may have begun within others.

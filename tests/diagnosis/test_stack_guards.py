@@ -1,0 +1,80 @@
+"""The board's truth: stacks that grow into what the MPU guards.
+
+The thread's stack ends with 32 bytes that nobody may write, as kernels have it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.diagnosis.crashed import fault_of
+
+STACKED = """
+#include "lib.h"
+volatile unsigned sum;
+static unsigned stack[256] __attribute__((aligned(32)));
+static void allow(unsigned number, unsigned start, unsigned last, unsigned access)
+{
+    MPU_RNR = number;
+    MPU_RBAR = start | access << 1;
+    MPU_RASR = (last & ~31u) | 1;
+}
+static void begin(void (*thread)(void))
+{
+    MPU_MAIR0 = 0xff;
+    allow(0, 0, 0xfffff, 3);
+    allow(1, (unsigned)stack, (unsigned)stack + 31, 3);
+    SCB_SHCSR |= 7u << 16;
+    /* What is in no region is privileged code's. */
+    MPU_CTRL = 5;
+    barrier();
+    __asm volatile("msr psp, %0\\n movs r0, #2\\n msr control, r0\\n isb\\n bx %1"
+                   :: "r"(stack + 256), "r"((unsigned)thread) : "r0");
+}
+"""
+DEEP = STACKED + """
+NOINLINE unsigned deep(unsigned number)
+{
+    volatile unsigned kept[10];
+    kept[number % 10] = number;
+    return number > 200 ? 0 : deep(number + 1) + kept[number % 10];
+}
+static void work(void)
+{
+    sum = deep(0);
+}
+int main(void)
+{
+    begin(work);
+    return 0;
+}
+"""
+# The guard is written through a pointer to it, and no stack has grown to there.
+WRITTEN = STACKED + """
+NOINLINE void clear(volatile unsigned *from)
+{
+    from[2] = 0;
+}
+static void work(void)
+{
+    clear(stack);
+}
+int main(void)
+{
+    begin(work);
+    return 0;
+}
+"""
+
+
+def test_a_recursion_that_reaches_the_guard_is_told(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, DEEP)
+    assert "CFSR.DACCVIOL" in text
+    assert "==>    deep, crash.c:" in text and "calls itself 2" in text
+    assert "the stack grows into the MPU's guard at the end of stack (1024 bytes)" in text
+
+
+def test_what_writes_a_guard_by_a_pointer_is_no_stack(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, WRITTEN)
+    assert "CFSR.DACCVIOL" in text and "==>    work, crash.c:" in text
+    assert "grows" not in text
