@@ -7,7 +7,7 @@ from typing import Callable, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.aborts import Abort, abort_of
 from gdb_etm.diagnosis.bad import FAR_AWAY, NO_MEMORY, NOT_WRITABLE, Bad
-from gdb_etm.diagnosis.causes import FAULTS, HARD_FAULT, PREFETCH_ABORT, UNDEFINED
+from gdb_etm.diagnosis.causes import FAULTS, HARD_FAULT, PREFETCH_ABORT, UNDEFINED, is_fault
 from gdb_etm.diagnosis.changed import last_fault
 from gdb_etm.diagnosis.decisions import compared, decides
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt, late_stores
@@ -105,6 +105,17 @@ def may_be_wrong(scene: Scene, pc: int) -> bool:
     if last_fault(scene) is not None or any(before for before, _ in scene.history.exceptions(is_reset)):
         return True
     return _outermost(scene, len(scene.history), _FAILURE.search, True) is not None or _is_failure(scene, pc)
+
+
+def handled_fault(scene: Scene, number: int) -> Optional[Tuple[int, Exception_]]:
+    """Give the fault whose handler an instruction is of, with the one before it."""
+    activation = scene.activation(number)
+    frame = activation.frame if activation is not None else None
+    while frame is not None:
+        if frame.event is not None and frame.called_at is not None and is_fault(frame.event):
+            return frame.called_at, frame.event
+        frame = frame.up
+    return None
 
 
 def _vector(scene: Scene, number: int, fault: Exception_) -> Optional[FaultSite]:

@@ -9,7 +9,7 @@ from gdb_etm.diagnosis.bad import FAR_AWAY
 from gdb_etm.diagnosis.diagnose import Diagnosis
 from gdb_etm.diagnosis.late import LateStore, StoreDoubt
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import FaultSite
+from gdb_etm.diagnosis.site import FaultSite, handled_fault
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -108,7 +108,18 @@ def _where(diagnosis: Diagnosis, scene: Scene, words: Words) -> List[str]:
         why = ": %s" % bad.why if bad.why else ""
         if value or why or parts:
             lines.append("%s%s%s%s" % (bad.what, value, why, " (%s)" % ", ".join(parts) if parts else ""))
-    return _titled("where", lines)
+    return _titled("where", lines + _within(site, scene, words))
+
+
+def _within(site: FaultSite, scene: Scene, words: Words) -> List[str]:
+    # Of a fault in the handler of another one: that one is where it began.
+    first = handled_fault(scene, site.number) if site.failure is None else None
+    if first is None:
+        return []
+    number, event = first
+    address = scene.index.address(number) if event.return_address is None else event.return_address
+    where = " ".join(filter(None, [*place_words(words, address), words.at(address)]))
+    return ["within the handler of %s, which was taken after #%s: %s" % (event.name, format(number, ","), where)]
 
 
 def _late_rows(site: FaultSite, scene: Scene, words: Words) -> List[List[str]]:

@@ -32,7 +32,9 @@ static void begin(void (*thread)(void))
                    :: "r"(stack + 256), "r"((unsigned)thread) : "r0");
 }
 """
-DEEP = STACKED + """
+DEEP = (
+    STACKED
+    + """
 NOINLINE unsigned deep(unsigned number)
 {
     volatile unsigned kept[10];
@@ -49,8 +51,11 @@ int main(void)
     return 0;
 }
 """
+)
 # The guard is written through a pointer to it, and no stack has grown to there.
-WRITTEN = STACKED + """
+WRITTEN = (
+    STACKED
+    + """
 NOINLINE void clear(volatile unsigned *from)
 {
     from[2] = 0;
@@ -65,6 +70,7 @@ int main(void)
     return 0;
 }
 """
+)
 
 
 def test_a_recursion_that_reaches_the_guard_is_told(tmp_path: Path) -> None:

@@ -201,6 +201,27 @@ int main(void)
 }
 """
 
+TWICE = """
+#include "lib.h"
+static unsigned *where = (unsigned *)0x30001000;
+volatile unsigned sum;
+void BusFault_Handler(void)
+{
+    *where = 1;
+    __asm volatile("bkpt 5");
+}
+NOINLINE void read_it(unsigned index)
+{
+    sum = *(volatile unsigned *)(0x30000000 + index);
+}
+int main(void)
+{
+    SCB_SHCSR |= 7u << 16;
+    read_it(sum + 4);
+    return 0;
+}
+"""
+
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
     text = fault_of(tmp_path, DATA)
@@ -256,3 +277,10 @@ def test_what_ran_in_a_gap_is_not_what_the_last_instruction_did(tmp_path: Path) 
     assert "in RAM, where no code is" in text and "stored from" in text
     assert "(assumed)" not in text and "the way is exact" in text
     assert "its state is not that after the last instruction" in text and "contradict" not in text
+
+
+def test_the_fault_is_told_whose_handler_faults(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, TWICE)
+    assert "the store's address 0x30001000: no memory is there" in text
+    assert "within the handler of BusFault, which was taken after #" in text
+    assert ": <read_it" in text and "ldr" in text
