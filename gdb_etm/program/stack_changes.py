@@ -9,7 +9,7 @@ handler sets PSP, or SP, which is MSP there; whatever it has not made from the o
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Final, FrozenSet, List, NamedTuple, Pattern, Set, Tuple
+from typing import Any, Dict, Final, FrozenSet, Iterator, List, NamedTuple, Optional, Pattern, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -34,6 +34,8 @@ _SETS: Final[Dict[Isa, Pattern[bytes]]] = {
 
 # MSR to MSP.
 _MSR_MSP: Final = re.compile(rb"[\x80-\x8f]\xf3\x08\x88")
+# Branches by a table behind them: the size of its entries (Armv8-M ARM, C2.4: TBB, TBH).
+_TABLES: Final[Dict[str, int]] = {"tbb": 1, "tbh": 2}
 # The names of the stack pointer that is followed: in a plain function, and in a handler.
 _PLAIN: Final = frozenset(("sp",))
 _MAIN: Final = frozenset(("sp", "msp"))
@@ -42,6 +44,13 @@ _PROCESS: Final = frozenset(("psp",))
 # Capstone's kinds of operands, CS_OP_REG and CS_OP_MEM, the latter of its version 6 as well.
 _REGISTER: Final = 1
 _MEMORY: Final = 3
+_IMMEDIATE: Final = 2
+# Capstone's groups of branches and calls, and the branches after which nothing runs on.
+_JUMP: Final = 1
+_CALL: Final = 2
+_ENDS: Final = ("b", "bx", "br", "ret", "tbb", "tbh")
+# Registers made from the stack pointer, and those that were loaded from elsewhere or made from that.
+_Held = Tuple[Set[str], Set[str]]
 _ARGUMENTS: Final = frozenset(("r0", "r1", "r2", "r3"))
 _RESULT: Final = frozenset(("r0",))
 _SCRATCH: Final = _ARGUMENTS | {"r12", "ip", "lr"}
@@ -127,28 +136,60 @@ def _walk(code: bytes, address: int, isa: Isa, names: FrozenSet[str]) -> Tuple[S
         thumb = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS if isa is Isa.T32 else capstone.CS_MODE_ARM
         engine = capstone.Cs(capstone.CS_ARCH_ARM, thumb | capstone.CS_MODE_V8)
     engine.detail = engine.skipdata = True
-    walk = _Walk(names)
-    for instruction in engine.disasm(code, address):
-        if instruction.id:
-            walk.step(instruction)
+    walk = _Walk(names, range(address + 1, address + len(code)))
+    for instruction in _instructions(engine, code, address):
+        walk.step(instruction)
     return tuple(walk.found)
 
 
-class _Walk:
-    # What registers hold, from the first instruction to the last as they stand in memory.
+def _instructions(engine: Any, code: bytes, address: int) -> Iterator[Any]:
+    # Without the tables of TBB and TBH, which may look like instructions.
+    at = 0
+    while at < len(code):
+        begin, at = at, len(code)
+        for instruction in engine.disasm(code[begin:], address + begin):
+            if instruction.id:
+                yield instruction
+            if instruction.mnemonic in _TABLES and instruction.op_str.startswith("[pc"):
+                end = instruction.address + instruction.size - address
+                at = _past_table(code, end, _TABLES[instruction.mnemonic])
+                break
 
-    def __init__(self, names: FrozenSet[str]) -> None:
+
+def _past_table(code: bytes, start: int, size: int) -> int:
+    # Where the first of the table's targets is, the table has ended.
+    at, end = start, len(code)
+    while at + size <= end:
+        end = min(end, start + 2 * int.from_bytes(code[at : at + size], "little"))
+        at += size
+    return at + at % 2
+
+
+class _Walk:
+    # What registers hold, from the first instruction to the last as they stand in memory.  Behind a return or a jump it
+    # is what they held at the first branch to there, or at the last jump by a table.
+
+    def __init__(self, names: FrozenSet[str], within: range) -> None:
         self.found: List[StackChange] = []
+        self._within = within
         self._names = names
         # Registers made from the stack pointer, and those that were loaded from elsewhere or made from that.
         self._own: Set[str] = set(names)
         self._others: Set[str] = set()
         # Whether the pointer has been stored elsewhere.
         self._is_stored = False
+        # What registers held at branches forward, by their targets, and at the last jump by a table.
+        self._at: Dict[int, _Held] = {}
+        self._at_table: Optional[_Held] = None
+        self._falls_through = True
 
     def step(self, instruction: Any) -> None:
+        held = self._at.get(instruction.address, self._at_table)
+        if not self._falls_through and held is not None:
+            self._own, self._others = held
         reads, writes = [{instruction.reg_name(one) for one in ones} for ones in instruction.regs_access()]
         name = instruction.mnemonic
+        self._branch(instruction, name.partition(".")[0], writes)
         if name.startswith(("st", "push")):
             base, data = _operands(instruction)
             self._is_stored = self._is_stored or base not in self._own and bool(data & self._own)
@@ -157,19 +198,33 @@ class _Walk:
             base, writes = _operands(instruction)
             self._set(instruction, writes, False, base not in self._own)
             return
-        if name.startswith("bl"):
-            self._call(writes)
+        if instruction.group(_CALL):
+            if self._falls_through:
+                self._call(writes)
             return
         if name.startswith(("mrs", "msr")):
             reads, writes = _special(instruction, reads, writes)
         is_own = bool(reads & self._own)
         self._set(instruction, writes, is_own, not is_own and bool(reads & self._others))
 
+    def _branch(self, instruction: Any, name: str, writes: Set[str]) -> None:
+        held = self._own, self._others
+        last = instruction.operands[-1] if instruction.operands else None
+        target = last.imm if last is not None and last.type == _IMMEDIATE else None
+        # Armv6-M and the baseline of Armv8-M jump far by BL.
+        is_far = name == "bl" and target in self._within
+        if target is not None and (is_far or name != "bl" and instruction.group(_JUMP)):
+            self._at.setdefault(target, held)
+        if name in _TABLES or name == "mov" and "pc" in writes:
+            self._at_table = held
+        ends = name in _ENDS or "pc" in writes and target is None and name != "blx"
+        self._falls_through = not (ends or is_far)
+
     def _call(self, writes: Set[str]) -> None:
         # Its result is anything (AAPCS32, 6.1.1): another's pointer, if it got this one.
         is_exchanged = not self._own.isdisjoint(_ARGUMENTS)
         self._is_stored = self._is_stored or is_exchanged
-        self._own -= writes | _SCRATCH
+        self._own = self._own - writes - _SCRATCH
         self._others = self._others - writes - _SCRATCH | (_RESULT if is_exchanged else frozenset())
 
     def _set(self, instruction: Any, writes: Set[str], is_own: bool, is_other: bool) -> None:

@@ -51,6 +51,12 @@ def test_through_other_registers_and_in_other_instruction_sets(code: str, isa: I
         # Room on the stack is given back: push {r7}; add r7, sp, #0; mov r3, sp; str r3, [r7, #-4]; ldr r3, [r7, #-4];
         # mov sp, r3; pop {r7}; bx lr
         ("80b4 00af 6b46 47f8043c 57f8043c 9d46 80bc 7047", Isa.T32),
+        # Behind tbh there is its table, whose second entry would be ldr r5, [r1]: push {r4, r5, lr}; mov r5, sp;
+        # mov r3, sp; str r3, [r0]; tbh [pc, r3, lsl #1]; its table; mov sp, r5; pop {r4, r5, pc}
+        ("30b5 6d46 6b46 0360 dfe813f0 02000d68 ad46 30bd", Isa.T32),
+        # What stands behind a return has the frame's registers: push {r4, r5, lr}; mov r5, sp; mov r3, sp;
+        # str r3, [r0]; cbz r0, to the ldr; pop {r4, r5, pc}; ldr r4, [r5]; mov sp, r4; pop {r4, r5, pc}
+        ("30b5 6d46 6b46 0360 00b1 30bd 2c68 a546 30bd", Isa.T32),
         # A frame: mov ip, sp; push {fp, ip, lr, pc}; sub fp, ip, #4; ldm sp, {fp, sp, pc}
         ("0dc0a0e1 00d82de9 04b04ce2 00a89de8", Isa.A32),
         # A function's result, which does not get SP: bl; mov sp, r0
