@@ -75,7 +75,11 @@ def target(
     what = "the address that it returns to" if last.target == LR or SP in last.writes else "the address that it goes to"
     if is_return:
         return (Bad("EXC_RETURN", value, "no value that the core accepts here", maker.sources),)
-    return (Bad(what, value if value is not None else address, why_not_code(scene, value, address), maker.sources),)
+    why = why_not_code(scene, value, address)
+    if is_reported(registers, "IACCVIOL") and scene.is_ram(address):
+        # By the memory map alone it may.
+        why = "in RAM, where the MPU lets no code run"
+    return (Bad(what, value if value is not None else address, why, maker.sources),)
 
 
 def _popped_status(scene: Scene, number: int, value: int, registers: Mapping[str, int]) -> Tuple[Bad, ...]:

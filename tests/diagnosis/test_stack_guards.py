@@ -1,4 +1,4 @@
-"""The board's truth: stacks that grow into what the MPU guards.
+"""The board's truth: stacks that grow into what the MPU guards, and code that it lets not run.
 
 The thread's stack ends with 32 bytes that nobody may write, as kernels have it.
 """
@@ -71,6 +71,26 @@ int main(void)
 }
 """
 )
+# What was written there are instructions.
+FORBIDDEN = """
+#include "lib.h"
+static volatile unsigned short code[2];
+static void (*volatile run)(void);
+int main(void)
+{
+    MPU_MAIR0 = 0xff;
+    MPU_RNR = 0;
+    MPU_RBAR = 0x20000000 | 1 << 1 | 1;
+    MPU_RASR = 0x2007ffe0 | 1;
+    MPU_CTRL = 5;
+    barrier();
+    code[0] = 0xbf00;
+    code[1] = 0x4770;
+    run = (void (*)(void))((unsigned)code | 1);
+    run();
+    return 0;
+}
+"""
 
 
 def test_a_recursion_that_reaches_the_guard_is_told(tmp_path: Path) -> None:
@@ -84,3 +104,9 @@ def test_what_writes_a_guard_by_a_pointer_is_no_stack(tmp_path: Path) -> None:
     text = fault_of(tmp_path, WRITTEN)
     assert "CFSR.DACCVIOL" in text and "==>    work, crash.c:" in text
     assert "grows" not in text
+
+
+def test_code_that_may_not_run_is_not_said_to_be_none(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, FORBIDDEN)
+    assert "CFSR.IACCVIOL" in text
+    assert ": in RAM, where the MPU lets no code run" in text
