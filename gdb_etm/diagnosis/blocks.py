@@ -5,6 +5,7 @@ Which argument is a block, or its size, debug information says, as far as there 
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, Optional, Sequence
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
@@ -14,6 +15,8 @@ from gdb_etm.history.frames import Function
 
 # Names of parameters that are a size; and a part of others, or of their types.
 _SIZES, _SIZE = ("n", "len", "length", "bytes", "nbytes", "sz"), "size"
+# Those of a size before, and of an alignment.
+_OTHERS = re.compile(r"o_?size|old|prev|align|boundary", re.IGNORECASE)
 
 
 class Freed(NamedTuple):
@@ -74,9 +77,11 @@ def _sizes(scene: Scene, function: Function) -> Sequence[str]:
     whole = [(kind, place) for kind, place in arguments if kind.is_integer]
     if "calloc" in function.name:
         return [place for _, place in whole]
-    return [
-        place for kind, place in whole if kind.name.lower() in _SIZES or _SIZE in (kind.name + kind.type_name).lower()
-    ]
+    found = [one for one in whole if one[0].name.lower() in _SIZES or _SIZE in (one[0].name + one[0].type_name).lower()]
+    if len(found) > 1:
+        found = [one for one in found if not _OTHERS.match(one[0].name)]
+    # Of several, such as a count and a size, which make the size together nobody says.
+    return [place for _, place in found] if len(found) == 1 else ()
 
 
 def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Area]:

@@ -1,4 +1,4 @@
-"""The board's truth: stacks that grow into what the MPU guards, and code that it lets not run.
+"""The board's truth: what an MPU forbids, stacks' guards and code.
 
 The thread's stack ends with 32 bytes that nobody may write, as kernels have it.
 """

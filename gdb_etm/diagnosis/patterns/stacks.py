@@ -140,7 +140,7 @@ class Stacks:
         return None
 
     def at_guard(self, site: FaultSite, is_unstacked: bool) -> Optional[Suspicion]:
-        """Look at what an MPU forbids: whether it is where the stack's own memory ends.
+        """Look at what an MPU forbids: whether a stack ends there.
 
         :param is_unstacked: Whether the exception's frame could not be written.
         """
