@@ -90,6 +90,9 @@ class JoinedRecording:
         :param last: Of the newest part.
         """
         assert self._blocks is not None
+        if self._halted_at is not None and self._last_halt() is None:
+            # An ETMv3 does not say where the core was halted.
+            self._recorder.event(Exception_(self._bases[-1], 0, DEBUG_HALT, None, self._halted_at))
         self._whole = ExecutionHistory(self._recorder, last.source, self._blocks, self._end, self._whole)
         # It counts its instructions now, before it grows.
         assert len(self._whole) == self.length
