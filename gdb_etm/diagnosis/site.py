@@ -273,6 +273,8 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
     number = len(scene.history)
     found = _outermost(scene, number, _FAILURE.search, True)
     called_at = found.frame.called_at if found is not None else None
+    if found is not None and called_at is None and found.function is not None and is_report(found.function.name):
+        return _begun_before(scene, found)
     last = scene.template(number) if number else None
     if called_at is None and last is not None and _is_failure(scene, pc):
         indirect = last.target is not None and last.target >= 0
@@ -289,6 +291,15 @@ def _failure(scene: Scene, pc: int) -> Optional[FaultSite]:
         called_at = scene.user(called_at)
         site = site._replace(number=called_at, address=scene.index.address(called_at))
     return site if site.is_uncaught else site._replace(bad=_condition(scene, called_at))
+
+
+def _begun_before(scene: Scene, failure: ActivationSpan) -> FaultSite:
+    # What it was called for is older than the history: it is known how it ended.
+    number = len(scene.history)
+    for one, called_at in scene.callers(scene.activation(number) or failure):
+        if one is failure:
+            number = called_at
+    return FaultSite(None, number, scene.index.address(number), False, failure, ())
 
 
 def _outermost(scene: Scene, number: int, names: Callable[[str], object], below: bool) -> Optional[ActivationSpan]:

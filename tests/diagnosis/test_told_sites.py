@@ -222,6 +222,31 @@ int main(void)
 }
 """
 
+# What reports it takes so long that its call is older than the buffer.
+ASSERTED = """
+#include "lib.h"
+volatile unsigned sum;
+__attribute__((noreturn)) NOINLINE void abort(void)
+{
+    for (;;)
+        __asm volatile("bkpt 9");
+}
+__attribute__((noreturn)) NOINLINE void __assert_func(unsigned made)
+{
+    for (unsigned round = 0; round < 60000; ++round) {
+        made = made * 1664525 + 1013904223;
+        if (made >> 31)
+            sum += made;
+    }
+    abort();
+}
+int main(void)
+{
+    sum = 3;
+    __assert_func(sum);
+}
+"""
+
 
 def test_a_jump_to_a_constant_is_told_as_that(tmp_path: Path) -> None:
     text = fault_of(tmp_path, DATA)
@@ -284,3 +309,10 @@ def test_the_fault_is_told_whose_handler_faults(tmp_path: Path) -> None:
     assert "the store's address 0x30001000: no memory is there" in text
     assert "within the handler of BusFault, which was taken after #" in text
     assert ": <read_it" in text and "ldr" in text
+
+
+def test_a_failure_that_began_before_the_history_is_told(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, ASSERTED)
+    assert "the program stopped itself in __assert_func" in text
+    assert "<__assert_func+" in text and "the condition" not in text
+    assert "where it comes from is not known" in text
