@@ -13,7 +13,7 @@ from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.path import Path
-from gdb_etm.history.stack import StackLevel, innermost, stack, stack_of
+from gdb_etm.history.stack import Beginning, StackLevel, innermost, stack
 from gdb_etm.history.stepper import Stepper
 from gdb_etm.history.steps import MoveEnd, MoveReason, Position, StepRange, Steps
 from gdb_etm.history.store import ExecutionHistory
@@ -32,10 +32,19 @@ class Cursor:
     :param history: The executed instructions.
     :param calls: Gives the history's calls; asked at the first move that needs them.
     :param places: The symbol tables.
+    :param halted_at: Where the core was halted after it, if that is known without the trace.
     """
 
-    def __init__(self, history: ExecutionHistory, calls: Callable[[], CallHistory], places: SymbolTables) -> None:
+    def __init__(
+        self,
+        history: ExecutionHistory,
+        calls: Callable[[], CallHistory],
+        places: SymbolTables,
+        halted_at: Optional[int] = None,
+    ) -> None:
         self.path = Path(history)
+        if halted_at is not None:
+            self.path.halted_at = halted_at
         # The position after the last instruction: where the target is halted.
         self.end = self.path.length + 1
         self.position = Position(self.end)
@@ -74,17 +83,20 @@ class Cursor:
         if calls is not None and not calls.is_read:
             # An index is of one thread, so no function began without a call.
             frame = calls.innermost(self.position.number)
-            return stack(self.path, frame, self._places, self.position, lambda frame: None)
+            return self._stack(frame, self.address, lambda frame: None, self.position.hidden)
         return self._levels()
 
     def _levels(self) -> List[StackLevel]:
         # With the frames that moves know.
         frame = self.activations.frame(self.position.number)
-        return stack(self.path, frame, self._places, self.position, self.activations.beginning)
+        return self._stack(frame, self.address, self.activations.beginning, self.position.hidden)
 
     def stack_of(self, where: Suspension) -> List[StackLevel]:
         """Give the frames of a thread that does not run."""
-        return stack_of(self.path, self._places, where.frame, where.address)
+        return self._stack(where.frame, where.address, self.activations.beginning)
+
+    def _stack(self, frame: Frame, address: Optional[int], begins: Beginning, hidden: int = 0) -> List[StackLevel]:
+        return stack(self.path, frame, self._places, address, begins, hidden)
 
     def innermost(self) -> StackLevel:
         """Give the innermost frame; its callers are not looked for."""

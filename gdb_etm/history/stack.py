@@ -41,13 +41,20 @@ Beginning = Callable[[Frame], Optional[int]]
 
 
 def stack(
-    path: Path, innermost_frame: Frame, places: SymbolTables, position: Position, beginning: Beginning
+    path: Path,
+    innermost_frame: Frame,
+    places: SymbolTables,
+    address: Optional[int],
+    beginning: Beginning,
+    hidden: int = 0,
 ) -> List[StackLevel]:
-    """List the frames at a position, innermost first.
+    """List a frame and its callers, innermost first.
 
+    :param address: Where execution goes on in the frame; None when unknown.
     :param beginning: Finds where a function began that nobody called.
+    :param hidden: How many of the functions that are inlined there are not entered yet.
     """
-    levels = stack_of(path, places, innermost_frame, path.address(position.number), position.hidden)
+    levels = _frames(path, places, innermost_frame, address, hidden)
     return [level._replace(called_before=False) if _begins(path, beginning, level) else level for level in levels]
 
 
@@ -59,14 +66,9 @@ def _begins(path: Path, beginning: Beginning, level: StackLevel) -> bool:
     return first is not None and 1 < first <= path.length and path.address(first) == level.frame.function.start
 
 
-def stack_of(
-    path: Path, places: SymbolTables, innermost_frame: Frame, address: Optional[int], hidden: int = 0
+def _frames(
+    path: Path, places: SymbolTables, innermost_frame: Frame, address: Optional[int], hidden: int
 ) -> List[StackLevel]:
-    """List a frame and its callers, innermost first.
-
-    :param address: Where execution goes on in the frame; None when unknown.
-    :param hidden: How many of the functions that are inlined there are not entered yet.
-    """
     frame: Optional[Frame] = innermost_frame
     result: List[StackLevel] = []
     is_call = False

@@ -56,6 +56,14 @@ def test_what_is_found(tmp_path: Path) -> None:
     assert "The trace unit has: 48-bit timestamps, branch broadcast, 4 comparators of the DWT" in lines
 
 
+def test_the_stack_at_a_halt(tmp_path: Path) -> None:
+    # The trace does not say where the core was halted; the core does.
+    commands = ["etm start", "break swap", "continue", "etm backtrace", "finish", "etm backtrace"]
+    output = session("sort", tmp_path, *commands)
+    frames = re.findall(r"^#\d  (?:0x[0-9a-f]+ in )?(\w+) \(.*\) at sort.c:(\d+)$", output, re.MULTILINE)
+    assert frames == [("swap", "38"), ("quick_sort", "55"), ("run", "121"), ("quick_sort", "55"), ("run", "121")]
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "program, start", [("interrupts", ""), ("tasks", "--timestamps"), ("tables", "--branch-broadcast"), ("sort", "")]
