@@ -200,7 +200,9 @@ def run_set(session: DebugSession, values: Values) -> Iterator[str]:
         return
     setting, text = _named(name), " ".join(values.all(WORDS))
     if not text:
-        raise CommandError("etm set %s needs a value: %s" % (name, setting.details.partition("\n")[0].rstrip(".")))
+        details = setting.details.partition("\n")[0].rstrip(".")
+        known = ", ".join(setting.choices) if setting.choices and setting.check is None else details
+        raise CommandError("etm set %s needs a value: %s" % (name, known))
     change_setting(session, name, checked(setting, text))
 
 

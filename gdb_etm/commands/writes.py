@@ -39,7 +39,8 @@ def run_writes(session: DebugSession, values: Values) -> Iterator[str]:
     place = object_at(at, text)
     limit = session.settings.get("history-size", "10")
     enough = None if limit == "unlimited" else int(limit)
-    found = (loads if are_loads else stores)(at, place, enough, values.get(BY) or "")
+    by = values.get(BY) or ""
+    found = (loads if are_loads else stores)(at, place, enough, by)
     yield from at.news()
     symbol = session.debugger.symbol_at(place.address)
     where = "0x%08x <%s>" % (place.address, symbol) if symbol else "0x%08x" % place.address
@@ -54,8 +55,8 @@ def run_writes(session: DebugSession, values: Values) -> Iterator[str]:
         yield '[%s%s; "set etm history-size" sets how many are listed]' % (left, since)
         return
     if not found.runs:
-        to = "of" if are_loads else "to"
-        yield "no %s %s it is known%s" % (kind, to, " in this history" if found.first == 1 else "")
+        to, by = "of" if are_loads else "to", " by %s" % by if by else ""
+        yield "no %s %s it%s is known%s" % (kind, to, by, " in this history" if found.first == 1 else "")
     if found.unknown_before:
         yield _unknown(found.unknown_before, kind)
     if found.first > 1:

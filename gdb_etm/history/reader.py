@@ -254,7 +254,7 @@ class RangeReader:
         return self._switches.settle(self.stretches)
 
     def end(self, halted_at: Optional[int]) -> Frame:
-        """Find what goes on where the core was halted, as given or traced."""
+        """Find what goes on where the core was halted: given, or traced."""
         halt = halted_at if halted_at is not None else self._halt
         if halt is None or not self.rows:
             return self._frame

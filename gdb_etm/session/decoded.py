@@ -99,7 +99,7 @@ class Decoded:
 
     @property
     def halted_at(self) -> Optional[int]:
-        """Where the core was halted after it; None where the trace may have ended before."""
+        """Where the core was halted after it; None unless directly after it."""
         end = self.anchored.after(self.history)
         return end.registers.get("pc") if end is not None else None
 

@@ -76,7 +76,7 @@ def test_writes_by_a_function_and_loads(snapshot: Path) -> None:
     assert by[-1] == "[the buffer wrapped here: what ran before was overwritten]"
     assert all("<dispatch+" in line or line.startswith("[") for line in by[1:])
     nobody = shell("writes", snapshot, "--by", "main", "station")[1]
-    assert nobody[1:] == ["no store to it is known in this history", *by[-2:]]
+    assert nobody[1:] == ["no store to it by main is known in this history", *by[-2:]]
     loads = shell("writes", snapshot, "--reads", "station")[1]
     assert loads[1] == "#18,363  <dispatch+18>            0x00163333     rx.c:121  station.table[0].handler"
     assert loads[2].split() == ["#18,360", "<dispatch+12>", "0x00164ccc", "rx.c:120", "station.table[0].delivered"]
