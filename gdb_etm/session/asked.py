@@ -15,7 +15,7 @@ from gdb_etm.recovery.makers import MemoryPlace, Place, RegisterPlace
 from gdb_etm.session.evaluation import Moment
 from gdb_etm.session.objects import object_at
 from gdb_etm.session.register_names import NAMES, register_name
-from gdb_etm.session.scenes import debug_information, scene_for
+from gdb_etm.session.scenes import scene_for, variables_of
 
 _NAME = re.compile(r"\w+\Z")
 # Instructions back to where a local variable had a place.
@@ -111,7 +111,7 @@ def _local(at: Moment, scene: Scene, text: str, number: int) -> Optional[Place]:
     # The place of a local variable, now or the last that it had in this activation.
     if not _NAME.match(text):
         return None
-    variables = debug_information(at.session.debugger.program_files())[1]
+    variables = variables_of(at.session, at.decoded)[1]
     last = min(number, len(scene.history))
     activation = scene.activation(last if at.number > len(scene.history) else at.number)
     for one in range(last, max(last - _REACH, 0), -1):

@@ -15,7 +15,7 @@ from gdb_etm.program.frame_variables import FrameVariables, FunctionScope
 from gdb_etm.recovery.lift.operations import LR, SP
 from gdb_etm.recovery.values import Tier
 from gdb_etm.session.past import recovered
-from gdb_etm.session.scenes import debug_information, scene_for
+from gdb_etm.session.scenes import scene_for, variables_of
 from gdb_etm.session.sides import Side
 
 _WORD, _ARGUMENTS = 4, 4
@@ -83,7 +83,7 @@ class _Reader:
         known = recovered(side.session, side.decoded)
         with known.solved(side.last, side.session.meter):
             self._scene: Scene = scene_for(side.session, side.decoded, known)
-        self._frames: FrameVariables = debug_information(side.session.debugger.program_files())[1]
+        self._frames: FrameVariables = variables_of(side.session, side.decoded)[1]
         self._function_at = side.session.debugger.function_at
         self._length = len(side.decoded.history)
 

@@ -107,6 +107,18 @@ def differences_of(capture: RawCapture, paths: Iterable[str]) -> List[CodeDiffer
     return [one for one in found if one is not None]
 
 
+def holds(path: str, program: Program) -> bool:
+    """Whether a file holds a program's code, but for a few bytes.
+
+    It does not if it was built again since.
+    """
+    try:
+        found = _difference(path, program, ())
+    except ImageError:
+        return True
+    return found is None or found.is_small
+
+
 def _difference(path: str, own: Program, images: Sequence[MemoryImage]) -> Optional[CodeDifference]:
     first: Optional[Tuple[int, bytes, bytes]] = None
     equal = compared = 0
@@ -119,7 +131,7 @@ def _difference(path: str, own: Program, images: Sequence[MemoryImage]) -> Optio
             first = address + at, code[at : at + _SHOWN], data[at : at + _SHOWN]
     if first is None:
         return None
-    name = next(one.name for one in images if one.address <= first[0] < one.address + len(one.data))
+    name = next((one.name for one in images if one.address <= first[0] < one.address + len(one.data)), "")
     return CodeDifference(path, name, *first, equal, compared)
 
 

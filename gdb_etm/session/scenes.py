@@ -16,6 +16,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.program.variables import StaticVariables, load_variables
 from gdb_etm.session.debugger import Debugger, SourceLine
 from gdb_etm.session.decoded import Decoded
+from gdb_etm.session.programs import holds
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.recovery_inputs import version_of
 from gdb_etm.session.session import DebugSession
@@ -36,12 +37,20 @@ def _scene(session: DebugSession, decoded: Decoded, known: Recovered) -> Scene:
         line = debugger.line_at(address)
         return line.path if line is not None else ""
 
-    variables, frames = debug_information(debugger.program_files())
+    variables, frames = variables_of(session, decoded)
     objects = recovery.rules.objects
     markers = objects.markers if objects is not None else frozenset()
     names = DebugNames(variables, frames, markers, file_of, debugger.function_at)
     stacks = decoded.threads(debugger).stacks
     return Scene(recovery, decoded.calls(debugger.function_at), recovery.rules.frames, names, stacks)
+
+
+def variables_of(session: DebugSession, decoded: Decoded) -> Tuple[StaticVariables, FrameVariables]:
+    """Give the variables of a history's program.
+
+    A file that was built again since says nothing of them.
+    """
+    return debug_information([path for path in session.debugger.program_files() if holds(path, decoded.program)])
 
 
 def debug_information(paths: Sequence[str]) -> Tuple[StaticVariables, FrameVariables]:

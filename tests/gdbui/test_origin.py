@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.firmware.build import symbol
 from tests.firmware.faulty.build import elf, missing
 from tests.gdb_session import run_gdb
-from tests.gdbui.test_values import firmware, session
+from tests.gdbui.test_values import DEMO, firmware, session
 from tests.program.declared import compiled
 
 
@@ -92,3 +93,12 @@ def test_a_name_of_zig_is_none_of_adas(tmp_path: Path) -> None:
     ask = "python from gdb_etm.gdbui.there import minimal_symbol; print(minimal_symbol(%d))"
     said = run_gdb(["file " + path, ask % (symbol(path, "prog.onPanic") + 2)])
     assert "('prog.onPanic', 2)" in said
+
+
+def test_a_file_that_was_built_again_names_nothing(tmp_path: Path) -> None:
+    path = shutil.copy(DEMO, tmp_path / "program.elf")
+    again = "shell cp %s %s" % (firmware("tasks"), path)
+    commands = ["etm connect board:m33 --elf %s" % path, "etm start", "continue", again, "etm fault"]
+    told = run_gdb([*commands, "etm origin 0x200000bc,4"])
+    assert "r3 = 0x00163333: loaded from 0x200000bc\n" in told, told
+    assert "0x200000bc = 0x00163333: stored from r0" in told
