@@ -23,6 +23,7 @@ from gdb_etm.session.debugger import Ran
 
 _now = time.monotonic
 _STDOUT = 1
+_STYLE = re.compile(r"\x1b\[[0-9;:]*m")
 _MACHINES = re.compile(r"-?-i(nterpreter)?([= ](?!console|tui)|\Z)")
 
 
@@ -72,7 +73,8 @@ def _taken(file: IO[bytes]) -> str:
     text = os.read(file.fileno(), size)
     os.lseek(file.fileno(), 0, os.SEEK_SET)
     os.ftruncate(file.fileno(), 0)
-    return text.decode("utf-8", "replace")
+    # A line of source that GDB has kept is styled for the terminal.
+    return _STYLE.sub("", text.decode("utf-8", "replace"))
 
 
 def _is_watched() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
+from tests.gdbui.test_values import DEMO
 from tests.shared import capture_folder
 from tests.terminal import Terminal
 
@@ -16,14 +17,19 @@ _PROMPT = "(gdb) "
 _ADDRESS = "\x1b[34m0x"
 
 
-@pytest.mark.gdb
-def test_styles_paging_and_logging(tmp_path: Path) -> None:
-    keys = tmp_path / "inputrc"
+def gdb_on_terminal(folder: Path, where: Path) -> Terminal:
+    """Start GDB in a terminal with colours."""
+    keys = folder / "inputrc"
     keys.write_text("set enable-bracketed-paste off\n")
-    environment = dict(os.environ, TERM="xterm", HOME=str(tmp_path), LC_ALL="C.UTF-8", INPUTRC=str(keys))
+    environment = dict(os.environ, TERM="xterm", HOME=str(folder), LC_ALL="C.UTF-8", INPUTRC=str(keys))
     environment.pop("NO_COLOR", None)
     arguments = [gdb_program(), "-nx", "-q", "-ex", "set width 0", "-ex", "set height 0", "-ex", "source %s" % SCRIPT]
-    with Terminal(arguments, environment, ROOT) as terminal:
+    return Terminal(arguments, environment, where)
+
+
+@pytest.mark.gdb
+def test_styles_paging_and_logging(tmp_path: Path) -> None:
+    with gdb_on_terminal(tmp_path, ROOT) as terminal:
         at = terminal.wait(_PROMPT)
 
         def run(line: str, until: str = _PROMPT) -> str:
@@ -55,6 +61,19 @@ def test_styles_paging_and_logging(tmp_path: Path) -> None:
         assert "Quit" in run("q") and terminal.seen.count(_ADDRESS) < 20
         run("set height 0")
         assert run("etm history 1,3").count(_ADDRESS) == 3
+
+
+@pytest.mark.gdb
+def test_where_a_recording_ends_is_text(tmp_path: Path) -> None:
+    # The line of source is of a file that GDB keeps with its styles.
+    commands = ["etm connect board:m33 --elf demo.elf", "etm start", "break dispatch", "continue", "next", "etm record"]
+    with gdb_on_terminal(tmp_path, DEMO.parent) as terminal:
+        before = at = terminal.wait(_PROMPT)
+        for command in commands:
+            before = at
+            terminal.type(command + "\n")
+            at = terminal.wait(_PROMPT, terminal.wait(command + "\n", at))
+        assert "\n117\t{\n" in terminal.seen[before:at]
 
 
 def test_no_styles_without_a_terminal() -> None:
