@@ -195,9 +195,11 @@ class TraceMemoryController:
         again, self._begun = self._begun, True
         data = self._read(max(length - taken, 0) // 4, progress)
         end = BufferEnd.WRAPPED if is_full else BufferEnd.STARTED
-        if begin and not taken:
-            stale = (begin - start) % self._size
-            if not is_full or not stale or data[stale - MARK_BYTES : stale] == _MARK:
+        if begin:
+            # Of what was there before, an interrupted drain may have read a part.
+            stale = (begin - start) % self._size - taken
+            is_marked = stale >= MARK_BYTES and data[stale - MARK_BYTES : stale] == _MARK
+            if is_marked or not taken and not (is_full and stale):
                 return Drained(data[stale:], BufferEnd.STARTED, bool(status["Triggered"]), self._stopped_itself)
         if taken or again and not data:
             end = BufferEnd.UNKNOWN

@@ -63,6 +63,7 @@ class PieceRecorder:
         self._request = request
         self._begin = time.monotonic()
         self._pieces = self._wrapped = self._instructions = self._size = self._cycles = 0
+        self._is_torn = False
         self._running = 0.0
         # CYCCNT and the time at the beginning of a piece; what of the limits it has used.
         self._since = 0
@@ -233,6 +234,7 @@ class PieceRecorder:
         self._last_seen, self._last_milliseconds = seen, round(1000 * (time.monotonic() - self._resumed))
         self._pieces += 1
         self._wrapped += is_wrapped
+        self._is_torn = record.capture.end is BufferEnd.UNKNOWN
         self._instructions += seen
         self._size += size
         self._cycles += cycles or 0
@@ -278,6 +280,7 @@ class PieceRecorder:
         return Recorded(
             self._pieces,
             self._wrapped,
+            self._is_torn,
             self._instructions,
             self._size,
             self._cycles if isinstance(self._halt, CycleHalt) else None,

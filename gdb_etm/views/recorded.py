@@ -13,6 +13,8 @@ class Recorded(NamedTuple):
     pieces: int
     # Of them, those whose oldest trace was lost.
     wrapped: int
+    # Whether reading the last one was interrupted, and its oldest trace lost by that.
+    is_torn: bool
     instructions: int
     # Bytes of trace.
     size: int
@@ -41,6 +43,8 @@ def recorded_lines(recorded: Recorded) -> Iterator[str]:
             lost = "of each the buffer wrapped"
         if recorded.cycles is not None:
             lost += "; %s ran" % plural(recorded.cycles, "cycle")
+    elif recorded.is_torn:
+        lost = "reading the last one was interrupted, its oldest trace is missing"
     else:
         lost = "nothing that ran is missing"
     yield "recorded %s in %s: %s" % (seen, pieces, lost)

@@ -94,6 +94,24 @@ def test_each_piece_fills_most_of_the_buffer_and_loses_nothing(boards: Any, size
     trace.close()
 
 
+def test_ctrl_c_while_the_trial_is_read_loses_nothing(boards: Any) -> None:
+    """What had been read was there before the trace."""
+    live = boards(elf("rounds"), **{"etb_size": "65536"})
+    trace, full = begun(live)
+    live.run_for(0.02)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            trace.drain("first", interrupt)
+    capture = trace.drain()
+    assert capture.end is BufferEnd.STARTED and 0 < len(capture.buffer) < 65536 - 2 * 4096
+    assert full.state is FullHaltState.FOUND
+    trace.close()
+
+
 def test_what_was_there_is_left_alone_and_put_back(boards: Any) -> None:
     live = boards(elf("rounds"))
     # Others have joined channel 3 of the buffer's, which is on, and channel 2 of the core's, which is not.
