@@ -108,7 +108,10 @@ def may_be_wrong(scene: Scene, pc: int) -> bool:
 
 
 def handled_fault(scene: Scene, number: int) -> Optional[Tuple[int, Exception_]]:
-    """Give the fault whose handler an instruction is of, with the one before it."""
+    """Give the fault whose handler an instruction is of.
+
+    :returns: The number of the instruction before it, and the fault.
+    """
     activation = scene.activation(number)
     frame = activation.frame if activation is not None else None
     while frame is not None:

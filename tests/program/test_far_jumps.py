@@ -1,4 +1,4 @@
-"""Worked by hand from the manual, run on Unicorn; and newlib as compiled."""
+"""Worked by hand, run on Unicorn; and newlib as compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording had, in words."""
+"""Worked by hand: what a recording had, in words."""
 
 from __future__ import annotations
 
