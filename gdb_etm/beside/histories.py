@@ -21,7 +21,7 @@ from gdb_etm.replay.halted import Halt, Server, read_memory
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.session.anchor import Anchor
 from gdb_etm.session.connection import TargetConnection
-from gdb_etm.session.halt_states import Anchored, anchored_of
+from gdb_etm.session.halt_states import Anchored, anchored_of, with_ends
 from gdb_etm.session.messages import HandedOver
 from gdb_etm.session.opening import over_port
 from gdb_etm.session.session import DebugSession
@@ -65,7 +65,8 @@ class Histories:
         :param unseen: What more has happened since the capture before; empty where nothing has.
         :param follows_untouched: Whether nothing was changed from the halt before until the core ran on.
         """
-        record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
+        whole = with_ends(with_images(capture, self.images, first=True), known.begin, known.end)
+        record = self._session.add(whole, "halt", is_live=False)
         record.anchored = known
         self._session.join(record, unseen, follows_untouched)
 

@@ -78,6 +78,18 @@ def test_calls_values_and_reverse_execution(tmp_path: Path) -> None:
     assert places == [symbol(elf("nested"), name) for name in ("Reset_Handler", "PendSV_Handler")]
 
 
+def test_reverse_execution_begins_where_the_core_halted(tmp_path: Path) -> None:
+    # Behind the last branch there is no packet of the instructions up to the halt.
+    place = symbol(elf("nested"), "PendSV_Handler") + 20
+    commands = ["etm start --buffer 0x20040000,1K", "tbreak *0x%x" % place, "continue"]
+    back = ["reverse-stepi", "info registers pc", "etm history"]
+    output = session("nested", tmp_path, *commands, *3 * back)
+    places = [int(line.split()[1], 16) for line in output if line.startswith("pc ")]
+    marked = [int(line.split()[2], 16) for line in output if line.startswith("=>")]
+    # SUBS and LDR, STRB before them.
+    assert places == marked == [place - 2, place - 4, place - 6]
+
+
 def test_a_reset_is_no_end(tmp_path: Path) -> None:
     # The reset stops the trace; at the next halt it goes on.
     commands = ["etm start " + BUFFER, "tbreak run", "continue", "monitor reset halt", "tbreak run", "continue"]

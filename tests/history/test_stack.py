@@ -9,7 +9,7 @@ import pytest
 from gdb_etm.history.frames import Frame, Function
 from gdb_etm.history.lines import Inlined, LineEntry
 from gdb_etm.history.path import Path
-from gdb_etm.history.stack import stack_of
+from gdb_etm.history.stack import stack
 from gdb_etm.protocols.elements import Exception_
 from tests.firmware.build import elf, symbol
 from tests.history.executed import history_of
@@ -42,5 +42,5 @@ def test_a_branch_to_nowhere_is_where_its_own_function_was(
     path = Path(history_of(PROGRAM, [START]))
     taken = Frame(1, None, Frame(0, function, None, None), None)
     taken.event, taken.called_at = Exception_(0, 11, "Prefetch abort", None, None), 1
-    levels = stack_of(path, Places(), taken, None)
+    levels = stack(path, taken, Places(), None, lambda frame: None)
     assert [level.address for level in levels] == [None, address]
