@@ -10,6 +10,7 @@ import gdb
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
+from gdb_etm.gdbui.charset import text_of
 from gdb_etm.gdbui.running import TimedRun, kept_quiet
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, minimal_symbol
@@ -277,10 +278,10 @@ class GdbDebugger:
         except gdb.error:
             return ""
         function = self.function_at(frame.pc()) if self.there.hides(frame.pc()) else None
-        return str(function.name if function is not None else frame.name() or "0x%08x" % frame.pc())
+        return str(function.name if function is not None else text_of(lambda: frame.name() or "0x%08x" % frame.pc()))
 
     def _function_of(self, block: gdb.Block) -> Function:
-        key = int(block.start), int(block.end), str(block.function.print_name)
+        key = int(block.start), int(block.end), text_of(lambda: block.function.print_name)
         if key not in self._functions:
             # The first part of a function need not hold its entry.  Assemblers leave the T32 state in bit 0.
             value = block.function.value().address
@@ -311,7 +312,7 @@ class GdbDebugger:
         table = self.there.table(line.file, line.line)
         if table is None:
             return line._replace(file=os.path.normpath(line.file))
-        return SourceLine(display_name(table), line.line, table.fullname())
+        return SourceLine(display_name(table), line.line, text_of(table.fullname))
 
     def _operand(self, found: "re.Match[str]") -> str:
         address = int(found.group(1), 16)
@@ -364,8 +365,9 @@ def _is_other(program: str, path: str) -> bool:
 
 def _pointer(address: int) -> str:
     pointer = gdb.lookup_type("void").pointer()
-    fits = address < 1 << 8 * pointer.sizeof
-    found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a", raw=True)) if fits else None
+    if address >= 1 << 8 * pointer.sizeof:
+        return ""
+    found = _SYMBOL.search(text_of(lambda: gdb.Value(address).cast(pointer).format_string(format="a", raw=True)))
     return without_hashes(found.group(1)) if found is not None else ""
 
 
@@ -373,7 +375,7 @@ def _line(address: int) -> Optional[SourceLine]:
     found = gdb.find_pc_line(address)
     if found.symtab is None or not found.line:
         return None
-    return SourceLine(display_name(found.symtab), found.line, found.symtab.fullname())
+    return SourceLine(display_name(found.symtab), found.line, text_of(found.symtab.fullname))
 
 
 def _gdb_text(address: int, code: bytes) -> Optional[str]:
@@ -394,5 +396,5 @@ def display_name(symtab: gdb.Symtab) -> str:
     """Name a source file as ``set filename-display`` says."""
     style = gdb.parameter("filename-display")
     if style == "basename":
-        return os.path.basename(str(symtab.filename))
-    return str(symtab.fullname() if style == "absolute" else symtab.filename)
+        return os.path.basename(text_of(lambda: symtab.filename))
+    return text_of(symtab.fullname if style == "absolute" else lambda: symtab.filename)

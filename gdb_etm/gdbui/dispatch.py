@@ -15,6 +15,7 @@ from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.registry import COMMANDS, SETTINGS, STYLERS
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError, harmless
+from gdb_etm.gdbui.charset import charset_text
 from gdb_etm.gdbui.places import count_calls
 from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.disconnecting import error_text, settle
@@ -137,6 +138,8 @@ def _told(session: DebugSession) -> Iterator[None]:
         raise gdb.GdbError(error_text(session, error))
     except gdb.error as error:
         raise gdb.GdbError(str(error))
+    except UnicodeDecodeError as error:
+        raise gdb.GdbError(charset_text(error))
     except KeyboardInterrupt as stop:
         raise gdb.GdbError(("Quit %s" % stop).rstrip())
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterable, Optional
 import gdb
 
 from gdb_etm.errors import EtmError, harmless
+from gdb_etm.gdbui.charset import charset_text
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.places import GdbPlaces, publish
@@ -107,6 +108,8 @@ class GdbEvents:
             return True
         except EtmError as error:
             gdb.write("etm: %s\n" % error_text(self._session, error), gdb.STDERR)
+        except UnicodeDecodeError as error:
+            gdb.write("etm: %s\n" % charset_text(error), gdb.STDERR)
         return False
 
     def _on_symbols(self, event: Any) -> None:

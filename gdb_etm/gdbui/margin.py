@@ -115,7 +115,7 @@ class CountMargin:
                 decoded = session.shown()
                 if self._counted is None or self._counted[0] is not decoded:
                     self._counted, self._lines = (decoded, counts_shown(session, decoded)), None
-        except (EtmError, gdb.error):
+        except (EtmError, gdb.error, UnicodeDecodeError):
             self._counted = self._lines = None
             return None
         return self._counted[1]

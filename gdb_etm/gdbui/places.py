@@ -9,6 +9,7 @@ from typing import AbstractSet, Dict, Iterator, List, Mapping, NamedTuple, Optio
 import gdb
 
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.gdbui.charset import text_of
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
@@ -137,7 +138,7 @@ class GdbPlaces:
     def has_arguments(self, address: int, name: str) -> bool:
         """Look for arguments among the symbols of a function's block."""
         for block in self._debugger.there.blocks(address):
-            if block.function.print_name == name:
+            if text_of(lambda: block.function.print_name) == name:
                 return any(symbol.is_argument for symbol in block)
         return False
 
@@ -173,8 +174,8 @@ class GdbPlaces:
         found = gdb.find_pc_line(address)
         if found.symtab is None or not found.line or found.last is None:
             return None
-        file = found.symtab.fullname()
-        self._shown[file] = found.symtab.filename
+        file = text_of(found.symtab.fullname)
+        self._shown[file] = text_of(lambda: found.symtab.filename)
         base = os.path.basename(file)
         rows = self._entries(base, found.pc)
         is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
@@ -194,14 +195,18 @@ class GdbPlaces:
         if entry is None or line is None:
             return None
         table = self._debugger.there.table(entry.file, entry.line)
-        file = table.fullname() if table is not None else os.path.normpath(entry.file)
-        self._shown[file] = table.filename if table is not None else line.path
+        file = text_of(table.fullname) if table is not None else os.path.normpath(entry.file)
+        self._shown[file] = text_of(lambda: table.filename) if table is not None else line.path
         return entry._replace(file=file)
 
     def _instance(self, block: gdb.Block, address: int, before: AbstractSet[InlinedKey]) -> Inlined:
         function, key = block.function, _key(block)
-        call = (function.symtab.fullname(), function.line) if function.symtab is not None and function.line else None
-        return Inlined(key, function.print_name, call, key not in before or key.entry == address)
+        call = (
+            (text_of(function.symtab.fullname), function.line)
+            if function.symtab is not None and function.line
+            else None
+        )
+        return Inlined(key, text_of(lambda: function.print_name), call, key not in before or key.entry == address)
 
 
 def count_calls(session: DebugSession, name: str) -> int:
@@ -236,14 +241,14 @@ def _key(block: gdb.Block) -> InlinedKey:
     start, address = int(block.start), block.function.value().address
     # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
     entry = int(address) & ~1 if address is not None else start
-    return InlinedKey(start, int(block.end), str(block.function.print_name), entry)
+    return InlinedKey(start, int(block.end), text_of(lambda: block.function.print_name), entry)
 
 
 def _line_table(base: str) -> List[_LineTableRow]:
     # The entries of all source files of a name, which is without folders.  GDB's Python does not say which are
     # statements; "maint info line-table" does.
     try:
-        text = gdb.execute("maint info line-table %s$" % re.escape(base), False, True)
+        text = text_of(lambda: gdb.execute("maint info line-table %s$" % re.escape(base), False, True))
     except gdb.error:
         return []
     return list(_line_table_rows(text))

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
 import gdb
 
 from gdb_etm.errors import EtmError
+from gdb_etm.gdbui.charset import text_of
 from gdb_etm.history.lines import LineEntry
 from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.offline.symbols import without_hashes
@@ -127,12 +128,16 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
     :returns: Its name, and the distance of the address from it in bytes.
     """
     command = "info symbol %d" % address
-    found = _MINIMAL.match(gdb.execute(command, False, True))
+    found = _MINIMAL.match(_said(command))
     if found is not None and _ADA.search(found.group(1)):
         # GDB takes a__b for a name of Ada's, and writes a.b; and Zig's a.bC, and writes a[bC].
-        plain = _MINIMAL.match(gdb.execute("with print demangle off -- " + command, False, True))
+        plain = _MINIMAL.match(_said("with print demangle off -- " + command))
         found = plain if plain is not None and not plain.group(1).startswith(("_Z", "_R")) else found
     return (without_hashes(found.group(1)), int(found.group(2) or 0)) if found is not None else None
+
+
+def _said(command: str) -> str:
+    return text_of(lambda: gdb.execute(command, False, True))
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:

@@ -9,6 +9,7 @@ from typing import Any, Iterator, List, Optional, Set, Tuple
 import gdb
 
 from gdb_etm.errors import CommandError, EtmError, harmless
+from gdb_etm.gdbui.charset import charset_text
 from gdb_etm.gdbui.interrupts import guarded
 from gdb_etm.gdbui.styles import GdbStyles
 from gdb_etm.session.decoded import Decoded
@@ -78,6 +79,8 @@ class HistoryWindow:
                 texts = list(self._texts())
         except (EtmError, gdb.error) as error:
             texts = [error_text(self._session, error) if isinstance(error, EtmError) else str(error)]
+        except UnicodeDecodeError as error:
+            texts = [charset_text(error)]
         except KeyboardInterrupt:
             texts = [_INTERRUPTED]
         width = self._window.width
