@@ -311,7 +311,7 @@ def _session_option(text: str) -> Dict[str, Any]:
         return found
     name = text.partition("=")[0].strip().lower()
     near = difflib.get_close_matches(name, OPTIONS_INFO.keys(), n=1)
-    likely = "; did you mean %s?" % near[0] if near and near[0] != name else ""
+    likely = "" if not near else ": the value is wrong" if near[0] == name else "; did you mean %s?" % near[0]
     raise ConnectError('pyOCD takes no session option "%s"%s' % (text, likely))
 
 

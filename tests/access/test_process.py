@@ -344,6 +344,10 @@ def test_a_control_port_that_is_taken(by_hand: ByHand) -> None:
         (server_arguments(probe="board:m33", options=["board.elf=/nowhere/x.elf"]), "/nowhere/x.elf"),
         (server_arguments(probe="board:m33", options=["board.faults=hang:20"]), "the target is not: "),
         (server_arguments(probe="board:m33", options=["noise=1"]), 'pyOCD takes no session option "noise=1"'),
+        (
+            server_arguments(probe="board:m33", options=["board.etb_size=x"]),
+            'option "board.etb_size=x": the value is wrong',
+        ),
         (server_arguments(probe="board:m33", options=["vector_catch=z"]), "pyOCD failed: "),
         (server_arguments(probe="board:m33", options=["pack=/x.pack"]), "pyOCD cannot begin: .*/x.pack"),
         (server_arguments(frequency="fast"), "invalid _frequency value: 'fast'"),
