@@ -166,7 +166,7 @@ def _registers(live: Live, floats: bool) -> Dict[str, int]:
     names += ["fpscr", *("s%d" % number for number in range(32))] if floats else []
     found = {name: int(live.core.read_core_register_raw(name)) for name in names}
     special = SpecialRegisters(live.port)
-    return {**special.missing(found), **special.fault_status(), **found}
+    return {**special.missing(found), **special.status(), **found}
 
 
 def _truth(path: Path) -> List[Tuple[int, Dict[str, int]]]:
