@@ -42,7 +42,6 @@ class CallIndex:
     :param memory: What is known of steps.
     :param paused: Instructions after which the core paused; it makes no entry.
     :param progress: Called now and then with the number of instructions read since the last call.
-    :param halted_at: Where the core was halted after it, if that is known without the trace.
     :raises Unrepeatable: Little comes back.
     """
 
@@ -52,7 +51,6 @@ class CallIndex:
         memory: StepMemory,
         paused: AbstractSet[int],
         progress: Callable[[int], None] = lambda instructions: None,
-        halted_at: Optional[int] = None,
     ) -> None:
         self._history = history
         self._memory = memory
@@ -86,7 +84,7 @@ class CallIndex:
         opened = open_frames(frames)
         if self._steps:
             follower.reader.rows.append(FrameEntry(0, 0, None, 0, 0, Entered.START, None, frames[0]))
-        self._end = follower.reader.end(halted_at)
+        self._end = follower.reader.end()
         self._last = fates(opened, ())
         self._later: Optional[LaterCallers] = None
         segments = segments_of(ended, [stretch.first for stretch in follower.reader.stretches])

@@ -299,7 +299,6 @@ def call_history(
     progress: Callable[[int], None] = lambda instructions: None,
     paused: AbstractSet[int] = frozenset(),
     memory: Optional[StepMemory] = None,
-    halted_at: Optional[int] = None,
 ) -> CallHistory:
     """Cut a history into function segments.
 
@@ -310,16 +309,15 @@ def call_history(
         the work.
     :param paused: Instructions after which the core paused; it makes no entry.
     :param memory: What is known of its steps; None has all entries read.
-    :param halted_at: Where the core was halted after it, if that is known without the trace.
     """
 
     def read() -> ReadCalls:
-        return read_calls(history, resolve, exits, progress, paused, None, halted_at)
+        return read_calls(history, resolve, exits, progress, paused)
 
     index: Optional[CallIndex] = None
     if memory is not None:
         try:
-            index = CallIndex(history, memory, paused, progress, halted_at)
+            index = CallIndex(history, memory, paused, progress)
         except Unrepeatable:
             pass
     calls = CallHistory(len(history), read, index)
@@ -335,7 +333,6 @@ def read_calls(
     progress: Callable[[int], None] = lambda instructions: None,
     paused: AbstractSet[int] = frozenset(),
     by_patterns: Optional[bool] = None,
-    halted_at: Optional[int] = None,
 ) -> ReadCalls:
     """Read all entries of a history.
 
@@ -353,7 +350,7 @@ def read_calls(
             if isinstance(item, Span) and item.number > due:
                 progress(item.number - reported)
                 reported, due = item.number, item.number + _PROGRESS_INTERVAL
-    end, alike = reader.end(halted_at), reader.settle()
+    end, alike = reader.end(), reader.settle()
     stitch(reader.stretches)
     rows = PauseFilter(paused).kept(reader.rows) if paused else reader.rows
     return ReadCalls(rows, Threads(rows, reader.stretches, len(history), alike), reader.calls, end)

@@ -32,19 +32,10 @@ class Cursor:
     :param history: The executed instructions.
     :param calls: Gives the history's calls; asked at the first move that needs them.
     :param places: The symbol tables.
-    :param halted_at: Where the core was halted after it, if that is known without the trace.
     """
 
-    def __init__(
-        self,
-        history: ExecutionHistory,
-        calls: Callable[[], CallHistory],
-        places: SymbolTables,
-        halted_at: Optional[int] = None,
-    ) -> None:
+    def __init__(self, history: ExecutionHistory, calls: Callable[[], CallHistory], places: SymbolTables) -> None:
         self.path = Path(history)
-        if halted_at is not None:
-            self.path.halted_at = halted_at
         # The position after the last instruction: where the target is halted.
         self.end = self.path.length + 1
         self.position = Position(self.end)

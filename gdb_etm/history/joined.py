@@ -51,7 +51,6 @@ class JoinedRecording:
         self._end = BufferEnd.LEFT_OUT if has_older else BufferEnd.UNKNOWN
         # What was given last.
         self._whole: Optional[ExecutionHistory] = None
-        self._halted_at: Optional[int] = None
         # How many instructions there are, and how many there were at each halt.
         self.length = 0
         self.halts: List[int] = []
@@ -81,8 +80,10 @@ class JoinedRecording:
             mine.data_counts = DataCounts(*map(sum, zip(mine.data_counts or (0, 0), other.data_counts)))
         self._offsets.append(other.offset_of)
         self._bases.append(base + part.size)
-        self._halted_at = part.halted_at
         self.length += len(part.history)
+        if part.halted_at is not None and self._last_halt() is None:
+            # An ETMv3 does not say where the core was halted.
+            mine.event(Exception_(self._bases[-1], 0, DEBUG_HALT, None, part.halted_at))
 
     def history(self, last: ExecutionHistory) -> ExecutionHistory:
         """Give the whole.
@@ -90,9 +91,6 @@ class JoinedRecording:
         :param last: Of the newest part.
         """
         assert self._blocks is not None
-        if self._halted_at is not None and self._last_halt() is None:
-            # An ETMv3 does not say where the core was halted.
-            self._recorder.event(Exception_(self._bases[-1], 0, DEBUG_HALT, None, self._halted_at))
         self._whole = ExecutionHistory(self._recorder, last.source, self._blocks, self._end, self._whole)
         # It counts its instructions now, before it grows.
         assert len(self._whole) == self.length
@@ -133,8 +131,6 @@ class JoinedRecording:
             else:
                 self._recorder.events[halt] = gap
             return True
-        if halt is None and self._halted_at is not None:
-            self._recorder.event(Exception_(offset, 0, DEBUG_HALT, None, self._halted_at))
         if not _begins_with_gap(part.history):
             self._recorder.event(Gap(offset, GapReason.TRACE_ON, ""))
         return False

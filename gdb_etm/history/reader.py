@@ -253,13 +253,13 @@ class RangeReader:
         """Say which stacks are not told apart everywhere; all has been read."""
         return self._switches.settle(self.stretches)
 
-    def end(self, halted_at: Optional[int]) -> Frame:
-        """Find what goes on where the core was halted: given, or traced."""
-        halt = halted_at if halted_at is not None else self._halt
-        if halt is None or not self.rows:
+    def end(self) -> Frame:
+        """Find the activation that goes on where the core was halted."""
+        if self._halt is None or not self.rows:
             return self._frame
         rows, stretches, calls = len(self.rows), len(self.stretches), self.calls
-        self._enter(Range(halt, halt + 2, 1, Isa.T32, False), self._function_at(halt))
+        ahead = Range(self._halt, self._halt + 2, 1, Isa.T32, False)
+        self._enter(ahead, self._function_at(self._halt))
         frame = self._frame
         del self.rows[rows:], self.stretches[stretches:]
         self.calls = calls

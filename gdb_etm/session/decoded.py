@@ -98,12 +98,6 @@ class Decoded:
         return self._paused
 
     @property
-    def halted_at(self) -> Optional[int]:
-        """Where the core was halted after it; None unless directly after it."""
-        end = self.anchored.after(self.history)
-        return end.registers.get("pc") if end is not None else None
-
-    @property
     def clock(self) -> CycleClock:
         """What adds up its cycle counts, made at the first look."""
         if self._clock is None:
@@ -131,8 +125,7 @@ class Decoded:
                 if self.steps is None and size >= _INDEXED and not is_whole:
                     self.steps = StepMemory(resolve, exits)
                 paused, steps = self.paused - self.halts.keys(), None if is_whole else self.steps
-                at = self.halted_at
-                self._calls = call_history(self.history, resolve, exits, task.advance, paused, steps, at)
+                self._calls = call_history(self.history, resolve, exits, task.advance, paused, steps)
         return self._calls
 
     def threads(self, debugger: Debugger) -> NamedThreads:

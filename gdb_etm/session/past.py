@@ -40,7 +40,7 @@ def walk(session: DebugSession) -> Walk:
         is_halted = session.look().is_live and decoded.anchored.end is not None
         calls = partial(decoded.calls, session.places.function_at)
         variables = RecoveredVariables(session, decoded)
-        decoded.walk = Walk(decoded.history, calls, session.places, is_halted, variables, decoded.halted_at)
+        decoded.walk = Walk(decoded.history, calls, session.places, is_halted, variables)
         decoded.walk.cursor.marks = decoded.marks
     follow(session, decoded.walk)
     return decoded.walk

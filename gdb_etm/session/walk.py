@@ -103,7 +103,6 @@ class Walk:
     :param places: The debugger's symbols.
     :param is_live: Whether the end of the history is where the target is halted.
     :param variables: Gives the registers at a position.
-    :param halted_at: Where the core was halted after it, if that is known without the trace.
     """
 
     def __init__(
@@ -113,10 +112,9 @@ class Walk:
         places: ReplayPlaces,
         is_live: bool,
         variables: Variables,
-        halted_at: Optional[int] = None,
     ) -> None:
         self.places = places
-        self.cursor = Cursor(history, calls, places, halted_at)
+        self.cursor = Cursor(history, calls, places)
         # File and line of the last source line that ``etm list`` showed since the last move.
         self.listed: Optional[Tuple[str, int]] = None
         self._history = history
