@@ -13,8 +13,8 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Insn, InstructionKind, Isa
 
-SP: Final = 13
-LR: Final = 14
+_SP: Final = 13
+_LR: Final = 14
 # Instructions that are looked at behind one BL.
 _MOST: Final = 1 << 13
 
@@ -105,7 +105,7 @@ class FarJumps:
             if insn.link and insn.kind is InstructionKind.DIRECT:
                 others.append(at)
                 continue
-            is_moved = _moves_to(code, LR)
+            is_moved = _moves_to(code, _LR)
             moves = moves or is_moved
             reads = reads or _reads_link(code) or _is_mainline(code, insn)
             pops = pops or _pops_counter(code)
@@ -141,7 +141,7 @@ def _moves_to(code: bytes, register: int) -> bool:
 def _ends(code: bytes) -> bool:
     # What another function begins with, PUSH with LR; and what goes over to another stack: MSR, and MOV to SP but from
     # r7, a frame pointer.
-    return code[1] == 0xB5 or _moves_to(code, SP) and code[0] != 0xBD or code[1] == 0xF3 and code[0] & 0xE0 == 0x80
+    return code[1] == 0xB5 or _moves_to(code, _SP) and code[0] != 0xBD or code[1] == 0xF3 and code[0] & 0xE0 == 0x80
 
 
 def _pops_counter(code: bytes) -> bool:
