@@ -52,6 +52,20 @@ def test_a_store_hits_where_both_its_interval_and_its_known_bits_allow_it() -> N
     assert not may_alias.may_hit(0, RAM + 0x14, 1)
 
 
+def test_a_store_that_is_known_to_hit_is_not_supposed_to_miss() -> None:
+    # Its address has just become known, and nobody has placed it yet.
+    ssa = TraceSsa(Rules(), Program([]))
+    pointers = [ssa.new(-1), ssa.new(-1)]
+    for pointer in pointers:
+        ssa.store(pointer, ssa.new(-1), 4, ssa.one)
+    may_alias = MayAlias(ssa, Cells(ssa))
+    may_alias.wanted = {(FIRST, 2)}
+    assert may_alias.first(FIRST, 2, RAM) == (-1, True)
+    ssa.learn(pointers[1], MASK, RAM, Premise.GIVEN)
+    assert may_alias.first(FIRST, 2, RAM) == (1, False)
+    assert may_alias.first(FIRST, 2, RAM + 4) == (-1, True)
+
+
 def test_a_load_whose_source_is_behind_a_barrier_does_not_look_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     # The same word of a stack is loaded again and again; where the stack is, nobody knows.
     ssa = TraceSsa(Rules(), Program([]))

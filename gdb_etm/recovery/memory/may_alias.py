@@ -154,6 +154,11 @@ class MayAlias:
         for number in self._anywhere:
             if stores and stores[0] <= number <= stores[-1] and self._is_unresolved[number]:
                 return number, False
+        mask, accesses = self._domain.mask, self._accesses
+        for number in stores:
+            # It hits, and has not been placed yet.
+            if mask[accesses[number].address] == MASK and self.may_write(number, byte):
+                return number, False
         is_few, supposed, first, count = len(stores) <= self.reach, False, _NOWHERE, 0
         for number in stores:
             if not self.may_write(number, byte):
