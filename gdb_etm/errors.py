@@ -18,6 +18,11 @@ def harmless(text: str) -> str:
     return _CONTROLS.sub("?", text)
 
 
+def plain(text: str) -> str:
+    """Replace control and invisible characters: what is left is one line."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
+
+
 class EtmError(Exception):
     """Base of all errors shown to the user, one line each."""
 

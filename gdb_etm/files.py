@@ -1,9 +1,9 @@
-"""Safe reading of files and texts made by others.
+"""Safe reading of files made by others.
 
-Files that are opened neither wait nor are too large, and their words send no commands to a terminal.
+Files that are opened neither wait nor are too large.
 
 A FIFO would hold up the debugger until somebody writes to it, a device may do anything when it is opened, and a size
-that a file states about itself decides how much memory is asked for, and its words reach a terminal.
+that a file states about itself decides how much memory is asked for.
 """
 
 from __future__ import annotations
@@ -95,11 +95,6 @@ def is_regular(path: str, most: int) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def plain(text: str) -> str:
-    """Replace control and invisible characters by question marks."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _check(state: os.stat_result, path: str, most: int) -> int:

@@ -19,8 +19,8 @@ from gdb_etm.bundle.contents import FORMAT, Bundle, BundleError, BundleOrigin, K
 from gdb_etm.bundle.lines import parse_line, read_record, record_lines
 from gdb_etm.bundle.privacy import Scrubber
 from gdb_etm.bundle.values import from_json, to_json
-from gdb_etm.errors import CaptureError
-from gdb_etm.files import plain, read_regular
+from gdb_etm.errors import CaptureError, plain
+from gdb_etm.files import read_regular
 
 _ABOUT, _RECORD, _FINDINGS = "bundle.json", "record.jsonl", "findings.jsonl"
 _SNAPSHOT = re.compile(r"captures/(\d{1,4})/([a-z0-9_]{1,40}\.(?:ini|bin))\Z")

@@ -15,8 +15,7 @@ from gdb_etm.access.wire import error_message
 from gdb_etm.bundle.contents import BundleError
 from gdb_etm.bundle.values import from_json, to_json
 from gdb_etm.coresight.topology import Choice
-from gdb_etm.errors import AccessError, CaptureError
-from gdb_etm.files import plain
+from gdb_etm.errors import AccessError, CaptureError, plain
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.traceunit.options import TraceOptions
 

@@ -16,8 +16,7 @@ from gdb_etm.bundle.collect import kept_capture, kept_finding
 from gdb_etm.bundle.contents import Bundle, KeptCapture, KeptFinding
 from gdb_etm.capture import Core, MemoryImage, RawCapture
 from gdb_etm.coresight.romtable import Space
-from gdb_etm.errors import CaptureError, EtmError
-from gdb_etm.files import plain
+from gdb_etm.errors import CaptureError, EtmError, plain
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.captures import CaptureRecord
 from gdb_etm.session.connection import TargetConnection

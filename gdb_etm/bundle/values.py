@@ -10,8 +10,7 @@ from collections import abc
 from dataclasses import fields, is_dataclass
 from typing import Any, Dict, Iterator, List, Tuple, Type, TypeVar, Union, get_type_hints
 
-from gdb_etm.errors import CaptureError
-from gdb_etm.files import plain
+from gdb_etm.errors import CaptureError, plain
 from gdb_etm.traceunit.events import Event
 
 _T = TypeVar("_T")

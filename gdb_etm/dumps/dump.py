@@ -6,8 +6,7 @@ import struct
 from typing import List, Mapping, NamedTuple, NoReturn, Tuple
 
 from gdb_etm.capture import MemoryImage
-from gdb_etm.errors import ImageError
-from gdb_etm.files import plain
+from gdb_etm.errors import ImageError, plain
 
 # The largest file, and the most memory, that is read.
 MOST_BYTES = 1 << 28

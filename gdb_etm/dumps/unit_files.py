@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Dict, Mapping
 
-from gdb_etm.errors import ImageError
-from gdb_etm.files import plain, read_regular
+from gdb_etm.errors import ImageError, plain
+from gdb_etm.files import read_regular
 
 _MOST = 1 << 16
 _LINE = re.compile(r"\s*([A-Za-z]\w*)\s*(?:\([^)]*\))?\s*=\s*(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})\s*(?:[;#].*)?\Z")

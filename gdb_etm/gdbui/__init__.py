@@ -11,7 +11,7 @@
 - ``debugger.py``: GDB as the session's debugger; ``target.py``: registers and memory through its connection, and what
   runs and halts the core for scripts; ``running.py``: one run, bounded in time.
 - ``places.py``, ``extents.py``, ``there.py``: symbol tables, as stepping and filters need them; ``charset.py``: names
-  that are no text in GDB's character set.
+  and other texts from GDB.
 - ``reverse.py``: GDB's reverse execution, for the cursor that it shares.
 - ``unwinder.py``: frames of the past whose stack pointer is not known.
 - ``symbol_files.py``: a second GDB with the same symbols; ``version.py``: this GDB's version.

@@ -10,7 +10,7 @@ import gdb
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
-from gdb_etm.gdbui.charset import text_of
+from gdb_etm.gdbui.charset import ask, text_of
 from gdb_etm.gdbui.running import TimedRun, kept_quiet
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, minimal_symbol
@@ -154,7 +154,7 @@ class GdbDebugger:
                 lines.append("%s is the program now, in the place of %s" % (path, program))
             verb = "file" if gives_way or not program else "add-symbol-file"
             try:
-                gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
+                ask('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')))
             except gdb.error as error:
                 raise ImageError("GDB cannot read %s: %s" % (path, error))
         return lines
@@ -215,7 +215,7 @@ class GdbDebugger:
     def monitor(self, command: str) -> str:
         """Run ``monitor``."""
         try:
-            return str(gdb.execute("monitor " + command, False, True) or "")
+            return ask("monitor " + command)
         except gdb.error as error:
             raise ConnectError("the target's server does not take %s: %s" % (command, error))
 
@@ -342,7 +342,7 @@ def selected_level() -> int:
 
 def _connect(kind: str, where: str) -> None:
     try:
-        gdb.execute("target %s %s" % (kind, where), False, True)
+        ask("target %s %s" % (kind, where))
     except gdb.error as error:
         raise ConnectError("GDB cannot connect to %s: %s" % (where, error))
 

@@ -9,6 +9,7 @@ from typing import Iterable, List, Optional, Sequence, Tuple, TypeVar
 import gdb
 
 from gdb_etm.errors import CommandError
+from gdb_etm.gdbui.charset import ask
 from gdb_etm.gdbui.debugger import GdbDebugger
 
 Range = Tuple[int, int]
@@ -176,8 +177,8 @@ def completions(text: str, command: str = "break") -> List[str]:
     """List what GDB offers for a command, ``break`` if no other."""
     prefix = command + " "
     try:
-        lines = gdb.execute("complete %s%s" % (prefix, text), False, True).splitlines()
-    except gdb.error:
+        lines = ask("complete %s%s" % (prefix, text)).splitlines()
+    except (gdb.error, CommandError):
         return []
     return [line[len(prefix) :] for line in lines if line.startswith(prefix)]
 
@@ -194,9 +195,9 @@ def _parse(text: str) -> None:
     if _NO_LINESPEC.match(text):
         raise CommandError('"%s" is no location' % text)
     if text.startswith("*"):
-        gdb.execute("info symbol " + text[1:], False, True)
+        ask("info symbol " + text[1:])
     elif "'" in text or '"' in text:
-        gdb.execute("info scope " + text, False, True)
+        ask("info scope " + text)
 
 
 def _some(text: str, found: List[_Found]) -> List[_Found]:

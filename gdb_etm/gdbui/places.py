@@ -9,7 +9,7 @@ from typing import AbstractSet, Dict, Iterator, List, Mapping, NamedTuple, Optio
 import gdb
 
 from gdb_etm.errors import CommandError, EtmError
-from gdb_etm.gdbui.charset import text_of
+from gdb_etm.gdbui.charset import ask, text_of
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
@@ -248,8 +248,8 @@ def _line_table(base: str) -> List[_LineTableRow]:
     # The entries of all source files of a name, which is without folders.  GDB's Python does not say which are
     # statements; "maint info line-table" does.
     try:
-        text = text_of(lambda: gdb.execute("maint info line-table %s$" % re.escape(base), False, True))
-    except gdb.error:
+        text = ask("maint info line-table %s$" % re.escape(base))
+    except (gdb.error, CommandError):
         return []
     return list(_line_table_rows(text))
 

@@ -10,6 +10,7 @@ import gdb
 
 from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError, CommandError
+from gdb_etm.gdbui.charset import one_command
 from gdb_etm.gdbui.version import VERSION
 from gdb_etm.program.modes import banked_names, status_name
 
@@ -171,6 +172,6 @@ class GdbRunner:
 
 def _execute(line: str) -> None:
     try:
-        gdb.execute(line)
+        gdb.execute(one_command(line))
     except gdb.error as error:
         raise CommandError(str(error).rstrip(".")) from None

@@ -13,13 +13,14 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
 import gdb
 
 from gdb_etm.errors import EtmError
-from gdb_etm.gdbui.charset import text_of
+from gdb_etm.gdbui.charset import ask, text_of
 from gdb_etm.history.lines import LineEntry
 from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.offline.symbols import without_hashes
 from gdb_etm.program.dropped import dropped_end
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
+from gdb_etm.program.names import one_line
 from gdb_etm.session.debugger import SourceLine
 
 _Answer = TypeVar("_Answer")
@@ -119,7 +120,7 @@ class There:
         if self._at_zero is None:
             names: List[Set[str]] = [_of_elf(path, _names_at_zero, set()) for path in self._files()]
             self._at_zero = set().union(*names)
-        return any(is_name_of(name, block.function.linkage_name) for name in self._at_zero)
+        return any(is_name_of(name, text_of(lambda: block.function.linkage_name)) for name in self._at_zero)
 
 
 def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
@@ -137,7 +138,7 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
 
 
 def _said(command: str) -> str:
-    return text_of(lambda: gdb.execute(command, False, True))
+    return one_line(ask(command))
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:

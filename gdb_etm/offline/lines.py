@@ -14,6 +14,7 @@ from gdb_etm.analysis.coverage import LinePiece
 from gdb_etm.history.lines import LineEntry
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
+from gdb_etm.program.names import name_text
 from gdb_etm.session.debugger import SourceLine
 
 _SET_ADDRESS = 2
@@ -195,12 +196,12 @@ def _file_name(header: Any, number: int, directory: str) -> Tuple[str, str]:
     folders = header["include_directory"]
     if header["version"] >= 5 or entry.dir_index:
         at = entry.dir_index - base
-        folder = folders[at].decode("utf-8", "replace") if 0 <= at < len(folders) else ""
-    name = entry.name.decode("utf-8", "replace")
+        folder = name_text(folders[at]) if 0 <= at < len(folders) else ""
+    name = name_text(entry.name)
     shown = name if os.path.join(directory, folder) == directory or folder == directory else os.path.join(folder, name)
     return shown, os.path.join(directory, folder, name)
 
 
 def _text(die: Any, attribute: str) -> str:
     found = die.attributes.get(attribute)
-    return str(found.value.decode("utf-8", "replace")) if found is not None else ""
+    return name_text(found.value) if found is not None else ""

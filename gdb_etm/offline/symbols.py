@@ -10,6 +10,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
 from gdb_etm.history.frames import Function
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_mapping
+from gdb_etm.program.names import one_line
 
 _FUNCTIONS = ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
 _LABEL = "STT_NOTYPE"
@@ -149,6 +150,5 @@ def _symbol(entry: Any, sections: List[Any], has_thumb: bool) -> Optional[_Symbo
     # Bit 0 of a T32 function's symbol is its state.
     start = entry["st_value"] & (~1 if has_thumb and is_code else ~0)
     limit = sections[place]["sh_addr"] + sections[place]["sh_size"]
-    return _Symbol(
-        entry.name, start, entry["st_size"], kind, limit, bind == "STB_LOCAL", bind == "STB_WEAK", entry["st_name"]
-    )
+    name, size, position = one_line(entry.name), entry["st_size"], entry["st_name"]
+    return _Symbol(name, start, size, kind, limit, bind == "STB_LOCAL", bind == "STB_WEAK", position)

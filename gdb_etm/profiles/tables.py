@@ -9,8 +9,8 @@ import sys
 from importlib import import_module
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
-from gdb_etm.errors import EtmError
-from gdb_etm.files import plain, read_regular
+from gdb_etm.errors import EtmError, plain
+from gdb_etm.files import read_regular
 
 _T = TypeVar("_T")
 WORD = (1 << 32) - 1

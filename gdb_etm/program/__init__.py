@@ -1,6 +1,7 @@
 """The program that ran: its bytes, its instructions and its basic blocks.
 
-- ``elf.py``: the one opener of ELF files; ``image.py``: bytes by address; ``ram.py``: what the program changes.
+- ``elf.py``: the one opener of ELF files; ``names.py``: the names in them; ``image.py``: bytes by address;
+  ``ram.py``: what the program changes.
 - ``objects.py``: variables, functions and linker symbols, by the symbol table.
 - ``isa.py``: what an instruction does to the flow of control, by encoding masks; ``conditions.py``, ``accesses.py``,
   ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` have more of it, in the same way.

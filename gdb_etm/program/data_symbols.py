@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.loaded import is_mapping
+from gdb_etm.program.names import name_text
 
 # pyelftools takes a second for some ten thousand symbols.
 _LAYOUTS = {32: ("IIIBxH", (0, 1, 2, 3, 4)), 64: ("IBxHQQ", (0, 3, 4, 1, 2))}
@@ -104,4 +105,4 @@ def _symbols(elf: Any, kinds: Sequence[int]) -> Iterator[Tuple[str, int, int, in
     for fields in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
         name, value, size, info, place = (fields[at] for at in order)
         if info & 15 in kinds:
-            yield names[name : names.find(b"\0", name)].decode("utf-8", "replace"), value, size, info & 15, place
+            yield name_text(names[name : names.find(b"\0", name)]), value, size, info & 15, place

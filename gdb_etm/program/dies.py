@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import ImageError
+from gdb_etm.program.names import name_text
 
 # How to go over an attribute: so many bytes; the offset of the next sibling; LEB128; a string; a length and a block.
 _FIXED, _SIBLING, _LEB, _STRING, _BLOCK = range(5)
@@ -326,7 +327,7 @@ def linked(die: Any, name: str) -> Any:
 def name_of(die: Any) -> str:
     """Give an entry's own name; empty without one."""
     found = attribute(die, "DW_AT_name")
-    return str(found.value.decode("utf-8", "replace")) if found is not None and isinstance(found.value, bytes) else ""
+    return name_text(found.value) if found is not None and isinstance(found.value, bytes) else ""
 
 
 def number_of(die: Any, name: str) -> Optional[int]:

@@ -16,6 +16,7 @@ from gdb_etm.program.datatypes import POINTER, STRUCT, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, holder_of, name_of, number_of, origins, qualified
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.loaded import LoadedElf
+from gdb_etm.program.names import name_text
 from gdb_etm.program.places import Place, expression_at, frame_base_of, places_of
 
 _WORD = 4
@@ -359,5 +360,5 @@ def _file_names(header: Any, directory: bytes) -> List[str]:
     for entry in header["file_entry"]:
         folder = folders[entry.dir_index] if 0 <= entry.dir_index < len(folders) else b""
         is_plain = not folder or folder == directory or entry.name.startswith(b"/")
-        found.append((entry.name if is_plain else folder + b"/" + entry.name).decode("utf-8", "replace"))
+        found.append(name_text(entry.name if is_plain else folder + b"/" + entry.name))
     return found

@@ -15,6 +15,7 @@ from gdb_etm.program.code_entries import CodeEntries
 from gdb_etm.program.dies import DebugTree, attribute, name_of, number_of
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.loaded import LoadedElf
+from gdb_etm.program.names import name_text
 
 _UNREADABLE = "has debug information that cannot be read"
 _FUNCTIONS = ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine")
@@ -132,4 +133,4 @@ def _call(inlined: Any) -> Tuple[int, int]:
 
 def _linkage_name(die: Any) -> str:
     found = attribute(die, "DW_AT_linkage_name")
-    return found.value.decode("utf-8", "replace") if found is not None else name_of(die)
+    return name_text(found.value) if found is not None else name_of(die)

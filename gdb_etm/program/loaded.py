@@ -11,6 +11,8 @@ from __future__ import annotations
 import struct
 from typing import Any, Dict, List, Tuple
 
+from gdb_etm.program.names import one_line
+
 _CODE = ("STT_FUNC", "STT_NOTYPE")
 # The value in a symbol of 32-bit and of 64-bit files (System V ABI, "Symbol Table").
 _VALUE = {32: "4xI8x", 64: "8xQ8x"}
@@ -84,4 +86,4 @@ def _at_zero(elf: Any) -> Dict[str, int]:
     values = layout.iter_unpack(data[: len(data) // layout.size * layout.size])
     there = [table.get_symbol(number) for number, (value,) in enumerate(values) if value in (0, 1)]
     there = [one for one in there if isinstance(one["st_shndx"], int) and one["st_info"]["type"] in _CODE and one.name]
-    return {one.name: one["st_size"] for one in there}
+    return {one_line(one.name): one["st_size"] for one in there}

@@ -16,6 +16,7 @@ from gdb_etm.program.datatypes import UNKNOWN, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, name_of, qualified
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.expressions import static_address
+from gdb_etm.program.names import name_text
 
 _UNREADABLE = "has debug information that cannot be read"
 # Of a location with an address, in bytes; an address where no data are.
@@ -228,6 +229,6 @@ def _is_named(die: Any, symbols: Sequence[str]) -> bool:
     linkage = attribute(die, "DW_AT_linkage_name")
     names = [name_of(die)]
     if linkage is not None and isinstance(linkage.value, bytes):
-        names.append(linkage.value.decode("utf-8", "replace"))
+        names.append(name_text(linkage.value))
     # Of a copy, or of a variable in a function: with a number.
     return any(symbol == name or symbol.startswith(name + ".") for symbol in symbols for name in names if name)

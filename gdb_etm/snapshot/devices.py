@@ -6,7 +6,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.capture import Beginning, MemoryImage
-from gdb_etm.files import plain
+from gdb_etm.errors import plain
 from gdb_etm.snapshot.folder import Folder, MissingFile
 from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 

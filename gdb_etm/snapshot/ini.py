@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.errors import SnapshotError
-from gdb_etm.files import plain
+from gdb_etm.errors import SnapshotError, plain
 
 _COMMENT = re.compile("[;#].*")
 # Bounded, because a vector register is at most 2048 bits and long numbers are slow to convert.

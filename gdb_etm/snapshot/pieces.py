@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from gdb_etm.capture import RecordedPiece
-from gdb_etm.files import plain
+from gdb_etm.errors import plain
 from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 from gdb_etm.snapshot.trace import CHANGED_KEY, NOTHING, OMITTED_KEY, is_nothing, read_end
 
