@@ -19,14 +19,24 @@ from gdb_etm.errors import ConnectError
 _LAST_LINES = 3
 _LAST_BYTES = 4096
 
-# Neither the working directory nor GDB's own Python may decide what the process imports.
+# Neither the working directory nor GDB's own Python may decide what the process imports: only "sys" is in each
+# interpreter itself.
 _BOOT = (
-    "import sys, importlib; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
-    "sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
+    "import sys; sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]; import importlib; "
+    "sys.exit(getattr(importlib.import_module(sys.argv.pop(1)), sys.argv.pop(1))(sys.argv[1:]))"
 )
 # The module whose ``main`` the process runs.
 SERVER = "gdb_etm.access.server"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+
+
+def python_command(python: str, module: str, arguments: Sequence[str], function: str = "main") -> List[str]:
+    """Give the command that runs a module of this package.
+
+    :param python: The interpreter.
+    :param function: What takes the arguments, and gives the exit status.
+    """
+    return [python, "-c", _BOOT, _PACKAGE_ROOT, module, function, *arguments]
 
 
 class ServerProcess:
@@ -46,7 +56,7 @@ class ServerProcess:
             # In a session of its own: Ctrl-C in GDB's terminal is not for it.
             with _interrupt_blocked():
                 self.popen = subprocess.Popen(
-                    [python, "-c", _BOOT, _PACKAGE_ROOT, module, "--stdio", *arguments],
+                    python_command(python, module, ["--stdio", *arguments]),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._errors,

@@ -6,6 +6,7 @@ import json
 import subprocess
 from typing import Any, Iterator, Mapping, Optional
 
+from gdb_etm.access.process import python_command
 from gdb_etm.analysis.profile import CallProfile
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import flag, path
@@ -71,7 +72,7 @@ def encode_beside(kind: str, file: str, document: Mapping[str, Any]) -> None:
 
     :raises CommandError: It cannot.
     """
-    words = [interpreter(), "-m", _MODULE, kind, file]
+    words = python_command(interpreter(), _MODULE, [kind, file])
     done = subprocess.run(words, input=json.dumps(document), stderr=subprocess.PIPE, universal_newlines=True)
     if done.returncode:
         raise CommandError((done.stderr.strip().splitlines() or ["%s: not written" % file])[-1])

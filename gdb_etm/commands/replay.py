@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 from typing import Iterator, List, Tuple
 
+from gdb_etm.access.process import python_command
 from gdb_etm.commands.captures import BUFFER, ELF
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import path
@@ -20,10 +20,6 @@ from gdb_etm.session.session import DebugSession
 SNAPSHOT = path("SNAPSHOT", "the snapshot's folder", required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")
 
-# Neither the working directory nor GDB's own Python decides what the process imports.
-_BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gdb_etm.beside import shell; "
-_BOOT += "sys.exit(shell.main_replay(sys.argv[1:]))"
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _LISTENS = re.compile(r"target remote (\S.*)$")
 
 
@@ -59,7 +55,7 @@ def run_replay(session: DebugSession, values: Values) -> Iterator[str]:
 def _start(words: List[str]) -> "subprocess.Popen[str]":
     # The process lets one GDB in, and ends with it; it ends with us before that.
     return subprocess.Popen(
-        [interpreter(), "-c", _BOOT, _PACKAGE_ROOT, *words],
+        python_command(interpreter(), "gdb_etm.beside.shell", words, "main_replay"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Documents to files, by libraries of the extra ``report``.
 
-``python -m gdb_etm.exports.encode KIND FILE`` reads a document, as JSON, from its standard input.
+:func:`main` runs in a process that has these; it reads a document, as JSON, from its standard input.
 """
 
 from __future__ import annotations
@@ -191,7 +191,3 @@ def write(kind: str, path: str, document: Mapping[str, Any]) -> None:
             file.write(data)
     except OSError as error:
         raise CommandError("cannot write %s: %s" % (path, error.strerror)) from error
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

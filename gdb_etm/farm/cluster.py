@@ -21,6 +21,7 @@ _AHEAD = 2
 # Seconds to wait for a scheduler, and for its first worker.
 _WAIT = 30
 _LOOPBACK = "127.0.0.1"
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class DaskTask(Protocol):
@@ -95,7 +96,7 @@ def local_security() -> Any:
 def _local(distributed: Any, workers: int) -> Iterator[Any]:
     # Of a worker that dies its nanny starts another; that it died is seen by what comes of its tasks.
     security = local_security()
-    with tempfile.TemporaryDirectory(prefix="gdb-etm-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="gdb-etm-") as scratch, _safe_path():
         with distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -109,6 +110,21 @@ def _local(distributed: Any, workers: int) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
         ) as made:
             yield made
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    # Workers import their first modules before they are told the search path, which begins with the working directory
+    # unless the environment forbids it (Python 3.11; ignored before).
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def processors() -> int:

@@ -386,7 +386,8 @@ def test_the_working_directory_is_no_place_to_import_from(
     for name in ("gdb_etm", "pyocd"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported from the working directory')\n")
-    (tmp_path / "json.py").write_text("raise SystemExit('imported from the working directory')\n")
+    for name in ("json.py", "importlib.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported from the working directory')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONHOME", str(tmp_path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Iterator, List, Set, Tuple
@@ -86,6 +87,15 @@ def test_no_key_is_in_sight(client: Any) -> None:
     for pid in children(os.getpid()):
         for name in ("cmdline", "environ"):
             assert b"PRIVATE KEY" not in Path("/proc/%d/%s" % (pid, name)).read_bytes()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 there is no safe path")
+def test_workers_import_nothing_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "multiprocessing.py").write_text("open('imported', 'w')\nraise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    with cluster(None, 1) as found:
+        assert found.submit(abs, -1, pure=False).result() == 1
+    assert not (tmp_path / "imported").exists()
 
 
 def test_the_scheduler_holds_few_tasks(client: Any) -> None:
