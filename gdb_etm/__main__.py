@@ -8,6 +8,7 @@ import os
 import sys
 from functools import partial
 from importlib import import_module
+from io import TextIOWrapper
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -384,6 +385,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 def process() -> int:
     """Run a command in a process of its own."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        # Not every locale has the letters of every name.
+        sys.stdout.reconfigure(errors="backslashreplace")
     status = main()
     # Python would search all that was decoded for garbage once more before it ends.
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tests.gdb_session import run_gdb
 from tests.gdbui.test_values import DEMO
 
 RUN = "etm start", "continue"
+SHELL = sys.executable, "-m", "gdb_etm"
 # Entries of a line table (DWARF 4, 6.2.4): a name, then its folder, time and size.
 FILES = b"rx.c\0\0\0\0stdint.h\0\1\0\0"
 
@@ -49,6 +51,7 @@ def test_a_name_is_one_line_of_every_listing_and_export(tmp_path: Path) -> None:
         named("dispatch", "d\x1b[31m;\r"),
         named("station", "s\u202eio\n"),
         named("rx.c", "r\nxc"),
+        (b"starts_with\0", "st\u00e4rts_wit\0".encode()),
     )
     listings = ["functions /c", "history /s -9", "fault", "origin r3", "writes 0x200000bc", "profile", "backtrace"]
     commands = ["etm connect board:m33 --elf %s" % path, *RUN, *("etm " + one for one in listings)]
@@ -59,7 +62,12 @@ def test_a_name_is_one_line_of_every_listing_and_export(tmp_path: Path) -> None:
 
     for command, name in (("profile", "a.folded"), ("profile", "a.callgrind"), ("coverage", "a.info")):
         words = [command, "saved", "--elf", "program.elf", "--export", name]
-        subprocess.run([sys.executable, "-m", "gdb_etm", *words], cwd=str(tmp_path), check=True)
+        subprocess.run([*SHELL, *words], cwd=str(tmp_path), check=True)
         written = (tmp_path / name).read_text("utf-8")
         assert "pa?#1 forged" in written
         assert not re.search("^(#1 forged|xc)|[\x1b\r\u202e]", written, re.MULTILINE), written
+
+    # Where the terminal has no such letter.
+    functions = [*SHELL, "functions", "saved", "--elf", "program.elf"]
+    plain = dict(os.environ, PYTHONIOENCODING="ascii")
+    assert b"st\\xe4rts_wit\n" in subprocess.check_output(functions, cwd=str(tmp_path), env=plain)
