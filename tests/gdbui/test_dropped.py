@@ -157,3 +157,12 @@ def test_a_session_names_what_ran(board: str) -> None:
     # Three calls, each with a halt where it begins.
     assert "3#0  folded" in output, output
     assert "#0  folded (value=3) at dropped.c:" in output and "#1  thrice (value=3) at dropped.c:" in output, output
+
+
+def test_a_source_file_whose_name_has_a_quote(tmp_path: Path) -> None:
+    # GDB 13.1 crashes when it is asked for such a file.
+    code = Path(elf("dropped")).read_bytes()
+    assert code.count(b"dropped.c\0")
+    (tmp_path / "program").write_bytes(code.replace(b"dropped.c\0", b"dropp'd.c\0"))
+    found = asked(tmp_path, _OURS, "program")
+    assert [row[1] for row in found] == [row[1] for row in asked(tmp_path, _OURS, elf("dropped"))]
