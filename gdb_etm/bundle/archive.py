@@ -27,6 +27,9 @@ _SNAPSHOT = re.compile(r"captures/(\d{1,4})/([a-z0-9_]{1,40}\.(?:ini|bin))\Z")
 
 # Bytes of the archive, of one file in it, and of all: the record of a board with a buffer of a megabyte fits.
 _MOST, _MOST_OF_FILE, _MOST_IN_ALL = 1 << 25, 1 << 24, 1 << 26
+# What a damaged archive raises; its message may hold a name of any length.
+_DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OSError)
+_LONGEST_REASON = 200
 _MOST_FILES, _MOST_DIRECTORY = 1 << 12, 1 << 20
 # The end of a zip archive without a comment (APPNOTE.TXT, 4.3.16).
 _END = struct.Struct("<4s4H2LH")
@@ -57,7 +60,9 @@ def write_bundle(bundle: Bundle, path: str, scrubber: Scrubber) -> int:
     data = packed(bundle, scrubber)
     draft = "%s.new" % path
     try:
-        with open(draft, "wb") as file:
+        if os.path.lexists(draft):
+            os.unlink(draft)  # of a bundle that was cut off; a link of somebody else's is not followed
+        with open(draft, "xb") as file:
             file.write(data)
         os.replace(draft, path)
     except OSError as error:
@@ -113,10 +118,10 @@ def _files(data: bytes) -> Dict[str, bytes]:
                 if left < 0 or len(content) > _MOST_OF_FILE:
                     raise BundleError("%s: more than a bundle holds" % plain(info.filename[:80]))
                 found[info.filename] = content
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise BundleError("the archive is damaged: %s" % (str(error) or type(error).__name__)) from None
-    except (ValueError, OSError) as error:
-        raise BundleError("the archive is damaged: %s" % error) from None
+    except _DAMAGES as error:
+        raise BundleError(
+            "the archive is damaged: %s" % (str(error)[:_LONGEST_REASON] or type(error).__name__)
+        ) from None
     return found
 
 

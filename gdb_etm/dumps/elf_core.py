@@ -42,7 +42,10 @@ def read_elf_core(path: str) -> Dump:
             if segment["p_type"] == "PT_LOAD" and size:
                 images.append(MemoryImage(segment["p_vaddr"], _data(path, number, segment, images), path))
             elif segment["p_type"] == "PT_NOTE":
-                found += [_registers(path, note) for note in segment.iter_notes() if note["n_type"] == _STATUS]
+                for note in segment.iter_notes():
+                    if note["n_type"] == _STATUS:
+                        found.append(_registers(path, note))
+                        _check_threads(path, len(found))
     if not images:
         raise ImageError("%s holds no memory" % path)
     notes = () if len(found) < 2 else ("%s has %d threads: the registers are the first one's" % (path, len(found)),)
@@ -58,6 +61,11 @@ def _data(path: str, number: int, segment: Any, images: List[MemoryImage]) -> by
         words = "%s is cut short: segment %d at byte 0x%x has %d of %d bytes"
         raise ImageError(words % (path, number, segment["p_offset"], len(data), size))
     return data
+
+
+def _check_threads(path: str, count: int) -> None:
+    if count > MOST_PIECES:
+        raise ImageError("%s has more than %d threads" % (path, MOST_PIECES))
 
 
 def _registers(path: str, note: Any) -> Dict[str, int]:

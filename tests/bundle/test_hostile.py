@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.bundle.archive import read_bundle
+from gdb_etm.bundle.archive import read_bundle, write_bundle
 from gdb_etm.bundle.contents import BundleError
+from gdb_etm.bundle.privacy import Scrubber
 from gdb_etm.bundle.repeat import Repetition
 from tests.access.processes import ROOT
 
@@ -83,6 +84,7 @@ HOSTILE: Dict[str, Callable[[], bytes]] = {
     "twice": _twice,
     "a directory of millions": lambda: _patched(KEPT.read_bytes(), -14, "<HH", 65535, 65535),
     "a directory beyond the file": lambda: _patched(KEPT.read_bytes(), -10, "<L", 0xFFFFFFF0),
+    "a name that goes on and on": lambda: _patched(KEPT.read_bytes(), 26, "<H", 0x4000),
     "no record": lambda: packed({name: data for name, data in files().items() if name != "record.jsonl"}),
     "no JSON": lambda: with_line("{"),
     "a list": lambda: with_line("[]"),
@@ -120,6 +122,14 @@ def test_a_hostile_bundle_is_refused_in_one_line(kind: str, tmp_path: Path) -> N
     text = str(caught.value)
     assert text.startswith("%s: " % path) and "\n" not in text and len(text) < 400 and text.isprintable()
     assert [each.name for each in tmp_path.iterdir()] == ["bundle.etmb"]
+
+
+def test_a_link_of_somebody_elses_is_not_followed(tmp_path: Path) -> None:
+    mine, path = tmp_path / "mine", tmp_path / "bundle.etmb"
+    mine.write_text("kept")
+    (tmp_path / "bundle.etmb.new").symlink_to(mine)
+    write_bundle(read_bundle(str(KEPT)), str(path), Scrubber())
+    assert mine.read_text() == "kept" and not path.is_symlink() and read_bundle(str(path))
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_what_is_cut_says_where(kind: str, tmp_path: Path) -> None:
         (b"#CD:BEGIN#\n#CD:5a45\n", "without its #CD:END#"),
         (b"#CD:BEGIN#\n#CD:ERROR CANNOT DUMP#\n", ":2: the dump says that it failed on the target"),
         (made.elf_core([], {}), "holds no memory"),
+        (made.elf_core(MEMORY, {}, 4097), "has more than 4096 threads"),
         (
             made.elf_core(MEMORY, {}).replace(b"\x04\0\x28\0", b"\x04\0\x3e\0", 1),
             "is of EM_X86_64, not of a 32-bit Arm",
