@@ -11,6 +11,7 @@ from typing import Optional
 
 # Control characters but for tab and newline: what a terminal takes for commands.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BREAKS = str.maketrans("\n\t", "  ")
 
 
 def harmless(text: str) -> str:
@@ -27,8 +28,8 @@ class EtmError(Exception):
     """Base of all errors shown to the user, one line each."""
 
     def __str__(self) -> str:
-        # Names of files and symbols are in it, which others chose.
-        return harmless(super().__str__())
+        # Names of files and symbols are in it, which others chose, and words of other programs.
+        return plain(super().__str__().translate(_BREAKS))
 
 
 class AccessError(EtmError):

@@ -228,6 +228,10 @@ def test_the_reader_may_stop(command: str, format_: str) -> None:
         process.wait(60)
 
 
+def test_a_name_in_an_error_is_one_line_that_shows_all() -> None:
+    assert refused("functions", "no\n\x1bsuch\u202e") == "gdb-etm: no ?such?/snapshot.ini: no such file\n"
+
+
 @pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
 @pytest.mark.parametrize("format_", ["text", "jsonl"])
 def test_wrong_id(command: str, format_: str) -> None:

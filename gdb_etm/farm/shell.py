@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Iterator, Sequence
 
-from gdb_etm.errors import CommandError, harmless
+from gdb_etm.errors import CommandError, harmless, plain
 from gdb_etm.farm.run import FarmRequest, FarmResult, run_farm
 from gdb_etm.farm.samples import SAMPLE_FORMATS
 from gdb_etm.session.programs import named_files
@@ -43,7 +43,7 @@ def _lines(result: FarmResult, folder: str, samples: str) -> Iterator[str]:
     parts += ["{:,} bad".format(len(result.bad))] if result.bad else []
     yield "%s: %s; the tables are in %s" % (plural(result.captures, "capture"), ", ".join(parts), folder)
     for path, reason in result.bad[:_NAMED]:
-        yield "  %s: %s" % (path, reason)
+        yield "  %s: %s" % (plain(path), plain(reason))
     if len(result.bad) > _NAMED:
         yield "  {:,} more: SELECT path, reason FROM captures WHERE reason <> ''".format(len(result.bad) - _NAMED)
     if result.samples:

@@ -217,6 +217,14 @@ def test_halves_of_a_run_are_removed(made: Made, tmp_path: Path) -> None:
     assert not any((out / table / victim.name).exists() for table in _NAMES)
 
 
+def test_a_folders_name_is_no_line_of_the_result(tmp_path: Path) -> None:
+    folder = tmp_path / "captures" / "a\nall is well"
+    folder.mkdir(parents=True)
+    (folder / "snapshot.ini").write_text("x")
+    done = analyse(str(tmp_path / "captures"), "--elf", ELF, "--out", str(tmp_path / "out"), "--workers", "1")
+    assert done.returncode == 0 and "a?all is well: " in done.stdout and "\nall" not in done.stdout, done
+
+
 def test_a_crash_has_its_verdict(tmp_path: Path) -> None:
     crashed = crash("O1", "m33", "load")
     done = analyse(crashed.core(tmp_path), "--elf", crashed.elf, "--out", str(tmp_path / "out"), "--workers", "1")
