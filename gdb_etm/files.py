@@ -85,18 +85,6 @@ def size_of(file: RegularFile) -> int:
     return os.fstat(file.fileno()).st_size
 
 
-def is_regular(path: str, most: int) -> bool:
-    """Whether a path is a regular file within a size limit.
-
-    It can be opened and read without waiting.
-    """
-    try:
-        _check(os.stat(path), path, most)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _check(state: os.stat_result, path: str, most: int) -> int:
     if not stat.S_ISREG(state.st_mode):
         kind = next((name for matches, name in _KINDS if matches(state.st_mode)), "something else")

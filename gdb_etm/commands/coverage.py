@@ -12,8 +12,8 @@ from gdb_etm.errors import CommandError
 from gdb_etm.exports.formats import COVERAGE_FORMATS, export_coverage
 from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.counted import counts_shown
-from gdb_etm.session.debugger import read_source
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.source_files import read_source
 from gdb_etm.views.coverage import file_lines, seen_text, source_lines
 
 WHAT = Argument("FILE|FUNCTION", str, "its source, with counts at the margin; without it: a table of the files")

@@ -19,8 +19,9 @@ from gdb_etm.offline.symbols import SymbolTable, load_symbols, without_hashes
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
-from gdb_etm.session.debugger import Ran, SourceLine, read_source
+from gdb_etm.session.debugger import Ran, SourceLine
 from gdb_etm.session.disassembler import Disassembler
+from gdb_etm.session.source_files import read_source
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
@@ -133,8 +134,7 @@ class GdbDebugger:
 
     def program_files(self) -> List[str]:
         """List the files that GDB has symbols of, without separate debug files."""
-        files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]
-        return [name for name in files if name and os.path.isfile(name)]
+        return [one.filename for one in gdb.objfiles() if one.owner is None and os.path.isfile(one.filename or "")]
 
     def load_files(self, paths: Sequence[str]) -> List[str]:
         """Load the program's symbols, and add those of further files.

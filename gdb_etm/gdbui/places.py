@@ -17,11 +17,11 @@ from gdb_etm.gdbui.version import VERSION
 from gdb_etm.history.entries import Entered
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, InlinedKey, LineEntry
-from gdb_etm.session.debugger import read_source
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import VARIABLES, walk
 from gdb_etm.session.places import SymbolFile
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.source_files import read_source
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 # Columns of "maint info line-table": GDB 13 and older have one for the address; from GDB 14 on the relocated address

@@ -12,9 +12,10 @@ from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.offline.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.program.frame_variables import FrameVariables, cplusplus_name
 from gdb_etm.program.isa import Isa
-from gdb_etm.session.debugger import Ran, SourceLine, read_source
+from gdb_etm.session.debugger import Ran, SourceLine
 from gdb_etm.session.disassembler import Disassembler, symbol_text
 from gdb_etm.session.scenes import debug_information
+from gdb_etm.session.source_files import read_source
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client

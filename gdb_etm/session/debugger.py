@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import (
     TYPE_CHECKING,
     Callable,
@@ -17,7 +16,6 @@ from typing import (
 )
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.files import is_regular
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
 
@@ -43,23 +41,6 @@ class Ran(NamedTuple):
     is_itself: bool
     # Seconds of the computer's clock, as short as they can be measured.
     seconds: float
-
-
-# Bytes of a source file: those that programs write are large, too.
-_MOST_SOURCE = 1 << 26
-
-
-def read_source(file: str, line: int) -> str:
-    """Read one line of source, with its end.
-
-    :param file: As debug information names it, which may name anything.
-    :param line: From 1.
-    :returns: ``""`` when there is no such line, or nothing that can be read at once.
-    """
-    if not is_regular(file, _MOST_SOURCE):
-        return ""
-    linecache.checkcache(file)
-    return linecache.getline(file, line)
 
 
 class Debugger(Protocol):

@@ -24,12 +24,13 @@ from gdb_etm.recovery.explain import name_of
 from gdb_etm.recovery.lift.template import Templates
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.session.analysed import INSTRUCTIONS, timeline_of
-from gdb_etm.session.debugger import Debugger, read_source
+from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.decoded import Decoded
 from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.listing import HaltNotes, is_start
 from gdb_etm.session.past import recovered
 from gdb_etm.session.session import DebugSession
+from gdb_etm.session.source_files import read_source
 from gdb_etm.views.history import event_text
 from gdb_etm.views.text import bytes_text, end_text, gap_lines, gap_text, plural
 
