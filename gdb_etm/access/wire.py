@@ -13,10 +13,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.errors import AccessError, ConnectError, EtmError
+from gdb_etm.errors import AccessError, ConnectError, EtmError, plain
 
 # Version of this protocol; a client refuses a server that speaks another one.
 PROTOCOL = 3
@@ -31,6 +32,16 @@ MAX_AT_END = 256 + (1 << 14)
 
 # One line, parsed.
 Message = Dict[str, Any]
+
+# What each side's words are.
+_CORE = {"number": int, "name": str, "cpuid": int, "ap": int}
+_AP = {"id": int, "name": str, "idr": int, "rom": int, "has_rom": bool}
+_HELLO = {
+    **dict.fromkeys(("pyocd", "probe", "probe_uid", "target", "gdb_server"), str),
+    **{"core": int, "running": bool, "reverse": bool},
+}
+# What GDB's "target extended-remote" takes: no program, whose output GDB would read.
+_GDB_SERVER = re.compile(r"(?:/.+|localhost:\d{1,5})?\Z")
 
 
 class CoreInfo(NamedTuple):
@@ -152,11 +163,25 @@ def parse_hello(message: Message) -> Hello:
     if not isinstance(fields, dict) or fields.get("protocol") != PROTOCOL:
         raise ConnectError("the process beside GDB speaks another protocol; install the same gdb_etm on both sides")
     try:
-        cores = tuple(CoreInfo(**core) for core in fields["cores"])
-        aps = tuple(ApInfo(**ap) for ap in fields["aps"])
-        return Hello(**dict(fields, cores=cores, aps=aps, warnings=tuple(map(str, fields["warnings"]))))
+        cores = tuple(CoreInfo(**_checked(core, _CORE)) for core in fields["cores"])
+        aps = tuple(ApInfo(**_checked(ap, _AP)) for ap in fields["aps"])
+        warnings = tuple(plain(str(each)) for each in fields["warnings"])
+        hello = Hello(**dict(_checked(fields, _HELLO), cores=cores, aps=aps, warnings=warnings))
     except (KeyError, TypeError) as error:
         raise ConnectError("bad hello from the process beside GDB: %s" % error) from None
+    if hello.core != NO_CORE and hello.core not in [core.number for core in cores]:
+        raise ConnectError("bad hello from the process beside GDB: no core %d" % hello.core)
+    if _GDB_SERVER.match(hello.gdb_server) is None:
+        raise ConnectError("bad hello from the process beside GDB: no GDB server is at %s" % hello.gdb_server)
+    return hello
+
+
+def _checked(fields: Message, kinds: Mapping[str, type]) -> Message:
+    # GDB's commands and lines for the user are made of them.
+    for name, kind in kinds.items():
+        if type(fields[name]) is not kind:
+            raise TypeError("%s is no %s" % (name, kind.__name__))
+    return {name: plain(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def error_message(error: EtmError) -> Message:
