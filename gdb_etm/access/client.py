@@ -15,6 +15,7 @@ from gdb_etm.access.process import SERVER, ServerProcess
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
 from gdb_etm.errors import AccessError, ConnectError, EtmError
+from gdb_etm.sockets.peers import is_strangers
 
 # How long pyOCD may take to open probe and target.
 HELLO_SECONDS = 30.0
@@ -358,7 +359,8 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
             % (where, port)
         )
     try:
-        connection = socket.create_connection((host, port), seconds)
+        # gdb-etm serve listens at IPv4 addresses alone: at the others anybody may.
+        connection = socket.create_connection((_ipv4(host), port), seconds)
     except OSError as error:
         raise ConnectError("no gdb-etm serve at %s (%s)" % (where, error)) from None
     connection.settimeout(None)
@@ -368,7 +370,10 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
     stream = LineStream(reader, writer)
     try:
         stream.send({"op": "hello"})
-        return Client(stream, parse_hello(stream.receive(seconds)))
+        hello = parse_hello(stream.receive(seconds))
+        if is_strangers(connection):
+            raise ConnectError("what listens at %s is another user's" % where)
+        return Client(stream, hello)
     except (EOFError, TimeoutError):
         stream.close()
         raise ConnectError(
@@ -377,6 +382,10 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
     except BaseException:
         stream.close()
         raise
+
+
+def _ipv4(host: str) -> str:
+    return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
 
 
 def _is_local(host: str) -> bool:

@@ -55,6 +55,18 @@ def is_own(connection: socket.socket) -> bool:
         return False
 
 
+def is_strangers(connection: socket.socket) -> bool:
+    """Whether another user, but for root, owns what we connected to.
+
+    False where the system does not tell.
+
+    :param connection: Accepted at its other end, at an IPv4 address.
+    """
+    here, there = _written(connection.getsockname()), _written(connection.getpeername())
+    known = str(os.geteuid()), "0"
+    return any(row[1] in there and row[2] in here and row[7] not in known and row[9] != "0" for row in _rows())
+
+
 def _is_ours(connection: socket.socket) -> bool:
     here, there = _written(connection.getsockname()), _written(connection.getpeername())
     ours = str(os.geteuid())
