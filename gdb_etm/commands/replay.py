@@ -20,7 +20,8 @@ from gdb_etm.session.session import DebugSession
 SNAPSHOT = path("SNAPSHOT", "the snapshot's folder", required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")
 
-_LISTENS = re.compile(r"target remote (\S.*)$")
+# What the process says in the end; before that it tells notes, with words of the snapshot.
+_LISTENS = re.compile(r"In GDB: target remote (/.+|localhost:\d+)\Z")
 
 
 def run_replay(session: DebugSession, values: Values) -> Iterator[str]:
@@ -69,7 +70,7 @@ def _listens(process: "subprocess.Popen[str]") -> Tuple[str, List[str]]:
     assert process.stdout is not None and process.stderr is not None
     notes: List[str] = []
     for line in process.stdout:
-        found = _LISTENS.search(line.strip())
+        found = _LISTENS.match(line.strip())
         if found is not None:
             return found.group(1), notes
         notes.append(line.strip())

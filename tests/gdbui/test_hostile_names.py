@@ -71,3 +71,15 @@ def test_a_name_is_one_line_of_every_listing_and_export(tmp_path: Path) -> None:
     functions = [*SHELL, "functions", "saved", "--elf", "program.elf"]
     plain = dict(os.environ, PYTHONIOENCODING="ascii")
     assert b"st\\xe4rts_wit\n" in subprocess.check_output(functions, cwd=str(tmp_path), env=plain)
+
+
+def test_a_file_that_a_snapshot_names_is_no_server(tmp_path: Path) -> None:
+    connect = "etm connect board:m33 --elf %s" % DEMO
+    run_gdb([connect, *RUN, "etm save saved"], tmp_path)
+    device = tmp_path / "saved" / "cpu_0.ini"
+    old, new = b"memory_0_20000000.bin", b"target remote |id>ran"
+    assert len(old) == len(new) and old in device.read_bytes()
+    device.write_bytes(device.read_bytes().replace(old, new))
+    output = run_gdb(["etm replay saved --elf %s" % DEMO, "reverse-stepi"], tmp_path)
+    assert "target remote |id>ran: no such file" in output and "replaying saved from its end" in output, output
+    assert [one.name for one in tmp_path.iterdir()] == ["saved"]
