@@ -108,7 +108,7 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
         if found is not None:
             return Diagnosis(site, tuple(path), _blamed(scene, found), tuple(ends), slice_)
         ends += filter(None, [end_of(scene, node)])
-    verdict = heap.corrupted(site.number) or races.around(slice_, site.number)
+    verdict = heap.corrupted(site) or races.around(slice_, site.number)
     chain, verdict = beginning(scene, slice_, site, verdict, ends, races)
     trap = trapped(scene, site, registers)
     if verdict is None or trap is not None and verdict.kind is SuspicionKind.ORIGIN and _reason(scene, trap.address):

@@ -157,10 +157,16 @@ class PointerRoots:
         one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
         if one is None or reader is not None and is_allocator(reader.name):
             return None
-        for activation in [one, *(caller for caller, _ in self._scene.callers(one))]:
-            if not gives(self._scene, activation):
-                break
-            found = activation
+        outer: Optional[ActivationSpan] = one
+        within = True
+        while outer is not None and outer.last < place.number:
+            within = within and gives(self._scene, outer)
+            # What is below it may have another name; then that it returns the same tells that it gives it.
+            if within or gives(self._scene, outer) and self._scene.result(outer) == self._scene.value(place).value:
+                found = outer
+            # Also what has ended by calling it, as its last step: what that returns is its own result.
+            called_at = None if outer.frame.is_exception else outer.frame.called_at
+            outer = self._scene.activation(called_at) if called_at is not None else None
         # Where a caller copies the result to a register that holds it already, nothing is written.
         is_result = place.name == "r0" or found is None or self._scene.result(found) == self._scene.value(place).value
         return found if is_result else None

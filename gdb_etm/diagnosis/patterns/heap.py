@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.diagnosis.blocks import Freed, freed, gives
+from gdb_etm.diagnosis.blocks import Freed, block_of, freed, gives
+from gdb_etm.diagnosis.index import Touch
 from gdb_etm.diagnosis.library import is_allocator, is_destructor, is_library, is_release
 from gdb_etm.diagnosis.pointers import PointerRoot, PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
+from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.history.frames import Frame
+from gdb_etm.recovery.lift.operations import Op
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace
 from gdb_etm.recovery.values import Tier
 
 # Bytes of a block, at least.
 _SMALLEST = 8
+# Bytes that an instruction pushes below SP as it was before, at most.
+_PUSHED = 128
 # Where the way of a pointer is lost.
 _OPEN = (MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -85,14 +91,14 @@ class Heap:
             # A pointer that is older than the history leads to a block that was given before it.
             start = root.address if root.allocation is None else self._scene.result(root.allocation)
             since = 0 if root.allocation is None else root.allocation.last
-            for release in reversed(self.releases):
-                if since < release.number < number and release.address == start:
-                    if any(release.activation.first <= one <= release.activation.last for one in root.trail):
-                        # The pointer came through what was free: somebody took it from there.
-                        return None
-                    if self._is_container(release):
-                        return self._kept(number, release, root)
-                    return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
+            release = self._first_end(start, since, number)
+            if release is not None:
+                if any(release.activation.first <= one <= release.activation.last for one in root.trail):
+                    # The pointer came through what was free: somebody took it from there.
+                    return None
+                if self._is_container(release):
+                    return self._kept(number, release, root)
+                return self._freed(node.maker.number, release, node.maker.kind is MakerKind.STORED)
             return None
         # Who gave the block is not known.
         is_open = root is None or root.kind in _OPEN
@@ -102,6 +108,40 @@ class Heap:
         if found is None or self._is_container(found) or not self._is_paired(found):
             return None
         return self._freed(number, found, node.maker.kind is MakerKind.STORED)
+
+    def _first_end(self, start: Optional[int], since: int, number: int) -> Optional[Release]:
+        # The release of the block that began there then: what began there afterwards is another one.
+        if start is None:
+            return None
+        given = [one for one in self._given().get(start, ()) if since < one < number]
+        for release in reversed(self.releases):
+            if since < release.number < number and release.address == start and not self._counts(release):
+                if not any(one < release.number for one in given):
+                    return release
+        return None
+
+    def _counts(self, release: Release) -> bool:
+        # Whether a call has only counted one user less, so that the block stays: it changes nothing else.
+        one, context = release.activation, self._scene.context(release.activation.first)
+        top = self._scene.register(one.first, "sp")
+        changed: Dict[Tuple[int, int], List[int]] = {}
+        for number in range(one.first, one.last + 1):
+            if self._scene.context(number) != context:
+                continue
+            bottom = self._scene.register(number, "sp")
+            template, accesses = self._scene.template(number), self._scene.accesses(number)
+            if template is None or not accesses and any(step[0] == Op.STORE for step in template.steps):
+                return False
+            for access in accesses:
+                address = access.address
+                own = None in (top, bottom, address) or (bottom or 0) - _PUSHED <= (address or 0) < (top or 0)
+                if access.store and address is not None and not own:
+                    changed.setdefault((address, access.size), []).append(number)
+        if len(changed) != 1:
+            return False
+        (((address, size), numbers),) = changed.items()
+        values = [self._scene.value(MemoryPlace(at, address, size)).value for at in (numbers[0], numbers[-1] + 1)]
+        return address >= release.address and values[0] is not None and values[0] - 1 == values[1] != 0
 
     def _is_paired(self, release: Release) -> bool:
         # Whether it is known by which functions blocks are given that this one takes back.
@@ -148,7 +188,7 @@ class Heap:
     def _free_at(self, number: int, address: int) -> Optional[Release]:
         # The release of a block that begins at an address, if it was not given out again.
         for release in reversed(self.releases):
-            if release.number < number and release.address == address:
+            if release.number < number and release.address == address and not self._counts(release):
                 again = any(release.number < given < number for given in self._given().get(address, ()))
                 return None if again else release
         return None
@@ -164,12 +204,14 @@ class Heap:
                         self._blocks.setdefault(start, []).append(one.first)
         return self._blocks
 
-    def corrupted(self, number: int) -> Optional[Suspicion]:
+    def corrupted(self, site: FaultSite) -> Optional[Suspicion]:
         """Look for what may have led an allocator astray.
 
-        :param number: The instruction that went wrong; only an allocator's own is looked at.
+        :param site: What went wrong; only an allocator's own instruction is looked at.
         """
-        return (self._twice() or self._written(number)) if self._is_inside(number) else None
+        # A branch that went astray is the last instruction; what faulted else is that behind it, perhaps its caller's.
+        address = None if site.is_branch else site.address
+        return (self._twice() or self._written(site.number)) if self._is_inside(site.number, address) else None
 
     def _written(self, number: int) -> Optional[Suspicion]:
         for release in reversed(self.releases):
@@ -178,16 +220,39 @@ class Heap:
             for touch in reversed(self._scene.index.touching(release.address, _SMALLEST)):
                 inside = release.activation.last < touch.number < until
                 if touch.store and inside and not self._is_inside(touch.number):
+                    if self._is_given(touch, release.number) or self._counts(release):
+                        break
                     return self._freed(touch.number, release, True)
         return None
 
-    def _is_inside(self, number: int) -> bool:
-        # Whether an instruction is the allocator's own.
+    def _is_given(self, touch: Touch, since: int) -> bool:
+        # Whether memory is of a block that was given since, which may begin elsewhere.
+        ends: Dict[int, List[int]] = {}
+        for one in self._scene.activations():
+            start = self._scene.result(one) if since < one.first < touch.number and gives(self._scene, one) else None
+            if start is not None and start <= touch.address:
+                block = block_of(self._scene, one)
+                ends.setdefault(start, []).extend([block.end] if block is not None else [])
+        # Of a size that is not known it may be.
+        return any(not known or touch.address < max(known) for known in ends.values())
+
+    def _is_inside(self, number: int, address: Optional[int] = None) -> bool:
+        # Whether an instruction is the allocator's own; with an address that is what comes next.
         one = self._scene.activation(number)
         if one is None:
             return True
-        functions = [one.function, *(caller.function for caller, _ in self._scene.callers(one))]
-        return any(name is not None and (is_allocator(name.name) or is_release(name.name)) for name in functions)
+        frames: List[Frame] = []
+        frame: Optional[Frame] = one.frame
+        # What ends by calling another function has gone, but it is what that works for.
+        while frame is not None and not frame.is_exception:
+            frames.append(frame)
+            frame = frame.up
+        functions = [frame.function for frame in frames if frame.function is not None]
+        if address is not None and not self._scene.names.beginning(address):
+            # What the last instruction has returned from is over.
+            over = next((at for at, one in enumerate(functions) if one.start <= address < one.end), 0)
+            functions = functions[over:]
+        return any(is_allocator(one.name) or is_release(one.name) for one in functions)
 
     def _freed(self, number: int, release: Release, is_store: bool) -> Suspicion:
         function = self._scene.function(number)
@@ -219,7 +284,8 @@ class Heap:
         for release in self.releases:
             before = freed.get(release.address)
             again = [number for number in given.get(release.address, ()) if before and before.number < number]
-            if before is not None and not any(number < release.number for number in again):
+            is_twice = before is not None and not any(number < release.number for number in again)
+            if before is not None and is_twice and not self._counts(before):
                 pairs.append((before, release))
             freed[release.address] = release
         if not pairs:
