@@ -228,8 +228,15 @@ def _origin(scene: Scene, slice_: Slice, site: FaultSite, end: End) -> Optional[
     # Where a function keeps its arguments in its frame, it has got them; what it saves is its caller's.
     stores = [node for node in stores if not _keeps_argument(scene, node)] or stores
     stores = [node for node in stores if not _saves(scene, node)]
+    text = "has %s first, which %s" % (what, end.text)
     number = stores[-1].maker.number if stores else last.maker.number
-    return Suspicion(SuspicionKind.ORIGIN, number, "has %s first, which %s" % (what, end.text), tier)
+    if last.maker.kind is MakerKind.BEFORE and not stores:
+        # What runs where the history begins has nothing to do with it: who read it first has.
+        readers = [node.maker.number for node in slice_.path(end.node)[:-1]]
+        is_own = not readers and not site.is_branch
+        number, address = readers[-1] if readers else site.number, site.address if is_own else None
+        return Suspicion(SuspicionKind.ORIGIN, number, text, tier, address=address)
+    return Suspicion(SuspicionKind.ORIGIN, number, text, tier)
 
 
 def _saves(scene: Scene, node: Node) -> bool:
