@@ -11,6 +11,7 @@ from gdb_etm.diagnosis.pointers import accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
+from gdb_etm.diagnosis.uses import find_uses
 from gdb_etm.history.frames import exception_of
 from gdb_etm.protocols.elements import is_reset
 from gdb_etm.recovery.lift.operations import BASEPRI, FAULTMASK, PRIMASK
@@ -21,6 +22,8 @@ from gdb_etm.recovery.values import Tier
 _LARGEST = 1 << 12
 # Instructions before a fault whose objects are looked at.
 _BEFORE = 300
+# Uses of a value that lead what runs somewhere.
+_DECIDING = ("compared", "address", "branch")
 # Steps back from a pointer to where it was loaded.
 _STEPS = 12
 
@@ -92,11 +95,11 @@ class Races:
         context = self._scene.context(number)
         own = [one for one in near if self._scene.context(one) == context]
         addresses = [_address(node) for node in slice_.nodes]
-        return self._newest(addresses, own) or self._newest(addresses, near)
+        return self._newest(addresses, own, near) or self._newest(addresses, near, near)
 
-    def _newest(self, addresses: Sequence[int], near: Sequence[int]) -> Optional[Suspicion]:
+    def _newest(self, addresses: Sequence[int], users: Sequence[int], near: range) -> Optional[Suspicion]:
         # Of the objects at addresses, and of those that instructions have used.
-        used = [access.address or 0 for one in near for access in self._scene.accesses(one)]
+        used = [access.address or 0 for one in users for access in self._scene.accesses(one)]
         objects = {
             area.start: area for address in (*addresses, *used) for area in self._scene.names.containers(address)[:1]
         }
@@ -112,6 +115,8 @@ class Races:
             place = MemoryPlace(touch.number, touch.address, touch.size)
             lost = self._lost(touch.number, place) if own is not None and not own.frame.is_handling else None
             found += [(lost, touch)] if lost is not None else []
+        sliced = {area.start for address in addresses for area in self._scene.names.containers(address)[:1]}
+        found = [(lost, touch) for lost, touch in found if self._matters(touch, sliced, near)]
         raced = {touch.address for _, touch in found}
         # What two contexts have got from an object whose update was lost, both of them change.
         found = [(lost, touch) for lost, touch in found if not self._is_from(touch, raced)]
@@ -122,6 +127,13 @@ class Races:
         # Of several functions nobody knows whose matters, unless what was lost last is used by all of them.
         is_one = bool(found) and functions[found[-1][1].address] >= set().union(*functions.values())
         return found[-1][0] if is_one else None
+
+    def _matters(self, touch: Touch, sliced: Set[int], near: range) -> bool:
+        # Whether a value is of the slice, or has decided something just before: a sum of anything leads nobody astray.
+        if any(area.start in sliced for area in self._scene.names.containers(touch.address)[:1]):
+            return True
+        place = MemoryPlace(near[0], touch.address, touch.size)
+        return any(use.made in _DECIDING for use in find_uses(self._scene, place, len(near)).uses)
 
     def _is_from(self, touch: Touch, raced: Set[int]) -> bool:
         # Whether the pointer of a store was loaded from one of the addresses.

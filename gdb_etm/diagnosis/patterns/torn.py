@@ -28,12 +28,14 @@ class Torn:
     def look(self, node: Node, path: Sequence[Node], looks: Sequence[Look]) -> Optional[Suspicion]:
         """Look at a word that several stores have made.
 
-        :param path: The nodes up to it, whose first is a pointer that leads nowhere.
+        :param path: The nodes up to it, whose first is a pointer that leads nowhere.  The last of them that is an
+            address was followed to it, which is as wrong where what it leads to by chance is read.
         :param looks: Other patterns, which may say more of a store.
         """
         if node.maker.kind is not MakerKind.MERGED or not isinstance(node.place, MemoryPlace):
             return None
-        if node.place.size != _WORD or any(one.is_address or one.maker.kind not in _KEEPING for one in path):
+        path = _from_address(path)
+        if node.place.size != _WORD or any(one.maker.kind not in _KEEPING for one in path):
             return None
         if any(len(one.maker.sources) > 1 for one in path[:-1]):
             return None
@@ -70,6 +72,15 @@ class Torn:
         # An array of bytes with a pointer in it is a heap.
         is_heap = bool(areas) and areas[-1].size < place.size
         return areas[-1].name if areas and not is_heap else "a word that holds a pointer"
+
+
+def _from_address(path: Sequence[Node]) -> Sequence[Node]:
+    # The nodes that a value came through unchanged: from the last address on the way that something was loaded from.
+    first = 0
+    for at, (reader, node) in enumerate(zip(path, path[1:]), 1):
+        if node.is_address and node.place in reader.maker.address:
+            first = at
+    return path[first:]
 
 
 def _size(maker: Maker) -> str:
