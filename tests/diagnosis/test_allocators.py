@@ -1,4 +1,4 @@
-"""The board's truth: allocators, and what is told of the blocks that they give."""
+"""The board's truth: allocators, and the blocks that they give."""
 
 from __future__ import annotations
 

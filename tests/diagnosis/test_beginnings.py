@@ -1,4 +1,4 @@
-"""The board's truth: what is blamed where a value is older than the history."""
+"""The board's truth: values that are older than the history."""
 
 from __future__ import annotations
 
