@@ -27,7 +27,7 @@ def astray(scene: Scene, number: int) -> Iterator[Bad]:
         address = scene.index.address(one)
         if address in others:
             continue
-        if not _returns(scene, one):
+        if not returns(scene, one):
             others.add(address)
             continue
         maker = scene.target(one)
@@ -44,7 +44,8 @@ def astray(scene: Scene, number: int) -> Iterator[Bad]:
             return
 
 
-def _returns(scene: Scene, number: int) -> bool:
+def returns(scene: Scene, number: int) -> bool:
+    """Check whether an instruction returns from a function."""
     template = scene.template(number)
     is_indirect = template is not None and template.target is not None and template.target >= 0 and not template.call
     return template is not None and is_indirect and (template.target == LR or SP in template.writes)

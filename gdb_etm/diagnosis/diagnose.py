@@ -13,6 +13,7 @@ from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.masters import Masters
 from gdb_etm.diagnosis.patterns.pure_virtual import pure_virtual
 from gdb_etm.diagnosis.patterns.races import Races
+from gdb_etm.diagnosis.patterns.returned import returned
 from gdb_etm.diagnosis.patterns.stacks import Stacks
 from gdb_etm.diagnosis.patterns.torn import Torn
 from gdb_etm.diagnosis.patterns.unset import Unset
@@ -56,7 +57,7 @@ def diagnose(scene: Scene, registers: Mapping[str, int]) -> Optional[Diagnosis]:
     site = find_site(scene, registers)
     if site is None:
         return None
-    at_fault = pure_virtual(scene, site, registers.get("pc", 0)) or uncaught(site)
+    at_fault = pure_virtual(scene, site, registers.get("pc", 0)) or uncaught(site) or returned(scene, site)
     if site.failure is not None:
         # They tell of what happened afterwards, if of anything.
         registers = {}

@@ -41,6 +41,8 @@ class SuspicionKind(Enum):
     UNCAUGHT = "an exception that nothing catches"
     # A virtual function of an object that is being destroyed.
     PURE_VIRTUAL = "a pure virtual function"
+    # A function that nothing has called, such as a thread's, and that returns.
+    RETURNED = "a return from what nothing called"
     # Code that a compiler puts where the language says nothing of what happens.
     TRAP = "a trap of the compiler"
     # Nothing is wrong in itself: the value was first there.

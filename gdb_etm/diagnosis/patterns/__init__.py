@@ -10,6 +10,7 @@ step cannot be right: what is merely unusual is none.
 - ``masters.py``: memory that another master wrote.
 - ``pure_virtual.py``: pure virtual functions of what is being destroyed.
 - ``races.py``: updates that another context has interrupted.
+- ``returned.py``: threads' functions that return.
 - ``stacks.py``: stacks that outgrow their memory; pointers to frames that are gone.
 - ``unset.py``: values that nobody has set.
 
