@@ -19,7 +19,8 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.targets import is_data, is_even, target, went_to, why_not_code
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.modes import status_name
-from gdb_etm.protocols.elements import Exception_, is_reset
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason, is_reset
+from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.makers import MemoryPlace, RegisterPlace
 
 _VTOR, _WORD = 0xE000ED08, 4
@@ -173,6 +174,9 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     fetches = any(is_reported(registers, name) for name in _OF_FETCHES) or event.name == PREFETCH_ABORT
     last = scene.template(number)
     is_branch = last is not None and last.target is not None
+    unknown = _left_to(scene, number, event)
+    if unknown is not None and last is not None and address is not None and address & ~1 != unknown & ~1:
+        return FaultSite(event, number, unknown, is_branch, None, _ran_on(scene, number, last, unknown, address))
     if address is None and is_branch and fetches:
         # An ETMv3 does not trace where a branch went that nothing was executed at.
         address = went_to(scene, number)
@@ -184,6 +188,21 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     bad = _accessed(scene, number, address, _reported(registers, abort))
     # An instruction that is undefined on purpose is how a program says that it has noticed.
     return FaultSite(event, number, address, False, None, bad or _condition(scene, number))
+
+
+def _left_to(scene: Scene, number: int, event: Exception_) -> Optional[int]:
+    # Where code that no file has ran from an instruction until a fault.
+    events = scene.history.events_after(number)
+    before = events[: events.index(event)]
+    gaps = [one for one in before if isinstance(one, Gap)]
+    return gaps[0].address if len(before) == 1 and gaps and gaps[0].reason is GapReason.NO_CODE else None
+
+
+def _ran_on(scene: Scene, number: int, last: Template, address: int, end: int) -> Tuple[Bad, ...]:
+    # It could execute there, which by what is in a file it should not.
+    bad = target(scene, number, last, address, {})
+    text = "%s; what ran there faulted at 0x%08x" % ("in RAM" if scene.is_ram(address) else "in no file's code", end)
+    return tuple([one._replace(why=text) for one in bad])
 
 
 def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
