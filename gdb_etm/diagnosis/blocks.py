@@ -94,7 +94,7 @@ def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Are
     if not gives(scene, allocation) or scene.names.is_copy(allocation.function.start):
         return None
     start, size = scene.result(allocation), _size(scene, allocation, allocation.function)
-    if start is None or size is None:
+    if start is None or size is None or not (scene.is_ram(start) and scene.is_ram(start + max(size, 1) - 1)):
         return None
     return Area("the block of %d bytes from %s" % (size, allocation.function.name), start, size, True)
 

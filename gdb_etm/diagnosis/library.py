@@ -27,6 +27,8 @@ _REPORT = re.compile(
     # And in Zig.
     r"|(std\.)?debug\.(FullPanic\(.*|(no_panic|simple_panic)\..*|(default)?[pP]anic\w*)"
 )
+# What is done about memory, and gives none.
+_ABOUT = re.compile(r"lock|init|info|stats|trim|usable|count|check", re.IGNORECASE)
 # A container of libstdc++ takes memory for itself.
 _GROWS = "_M_realloc"
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
@@ -58,7 +60,11 @@ def is_allocator(name: str) -> bool:
     """Check whether a function of that name gives memory."""
     # Its class may be an allocator's, too.
     plain = _plain(name).rpartition("::")[2]
-    is_named = "alloc" in plain.lower() or plain in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk", "operator new")
+    is_named = (
+        "alloc" in plain.lower()
+        and not _ABOUT.search(plain)
+        or plain in ("_Znwj", "_Znaj", "_sbrk_r", "_sbrk", "operator new")
+    )
     return is_named and not is_release(name) and not is_destructor(name) and _GROWS not in plain
 
 

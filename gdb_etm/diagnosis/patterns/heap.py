@@ -14,13 +14,15 @@ from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.history.frames import Frame
 from gdb_etm.recovery.lift.operations import Op
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace
+from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 # Bytes of a block, at least.
 _SMALLEST = 8
 # Bytes that an instruction pushes below SP as it was before, at most.
 _PUSHED = 128
+# How the address of an object is made.
+_FIXED = (MakerKind.CONSTANT, MakerKind.COMPUTED)
 # Where the way of a pointer is lost.
 _OPEN = (MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -113,12 +115,15 @@ class Heap:
         # The release of the block that began there then: what began there afterwards is another one.
         if start is None:
             return None
-        given = [one for one in self._given().get(start, ()) if since < one < number]
-        for release in reversed(self.releases):
+        found: Optional[Release] = None
+        for release in self.releases:
             if since < release.number < number and release.address == start and not self._counts(release):
-                if not any(one < release.number for one in given):
-                    return release
-        return None
+                if found is not None and any(
+                    found.number < one < release.number for one in self._given().get(start, ())
+                ):
+                    break
+                found = release
+        return found
 
     def _counts(self, release: Release) -> bool:
         # Whether a call has only counted one user less, so that the block stays: it changes nothing else.
@@ -211,7 +216,42 @@ class Heap:
         """
         # A branch that went astray is the last instruction; what faulted else is that behind it, perhaps its caller's.
         address = None if site.is_branch else site.address
-        return (self._twice() or self._written(site.number)) if self._is_inside(site.number, address) else None
+        if not self._is_inside(site.number, address):
+            return None
+        return self._no_block(site.number) or self._twice() or self._written(site.number)
+
+    def _no_block(self, number: int) -> Optional[Suspicion]:
+        # What a C library's function that went wrong was to free, and that is no block's beginning (C11, 7.22.3.3).
+        one = self._scene.activation(number)
+        frame: Optional[Frame] = one.frame if one is not None else None
+        active: List[Frame] = []
+        while frame is not None and not frame.is_exception:
+            active.append(frame)
+            frame = frame.up
+        for release in reversed(self.releases):
+            if not any(release.activation.frame is frame for frame in active):
+                continue
+            if not self._scene.is_library(release.activation.function):
+                return None
+            first = release.activation.first
+            passed = [RegisterPlace(first, name) for name in ("r0", "r1")]
+            passed = [place for place in passed if self._scene.value(place).value == release.address]
+            what = self._no_beginning(self._pointers.root(passed[:1]), release.address) if passed else ""
+            return Suspicion(SuspicionKind.FREED, release.number, "frees " + what, Tier.ASSUMED) if what else None
+        return None
+
+    def _no_beginning(self, root: Optional[PointerRoot], address: int) -> str:
+        if root is None or root.tier > Tier.ASSUMED:
+            return ""
+        if root.is_stack:
+            return "memory of the stack, which no allocator gave"
+        areas = self._scene.names.containers(address)
+        if root.kind in _FIXED and areas and not any(areas[0].start <= one < areas[0].end for one in self._given()):
+            return "%s, which no allocator gave" % areas[0].name
+        block = block_of(self._scene, root.allocation)
+        if block is None or not block.start < address < block.end:
+            return ""
+        return "0x%08x, which is %d bytes behind the beginning of %s" % (address, address - block.start, block.name)
 
     def _written(self, number: int) -> Optional[Suspicion]:
         for release in reversed(self.releases):

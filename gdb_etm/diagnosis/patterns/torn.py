@@ -44,7 +44,7 @@ class Torn:
         parts = [self._scene.maker(part) for part in node.maker.sources]
         stores = [one for one in parts if one.kind is MakerKind.STORED and one.tier <= Tier.ASSUMED]
         small = [one for one in stores if one.accessed is not None and one.accessed.size < _WORD]
-        if not small:
+        if not small or len(small) == len(parts) and self._is_text(node.place) and _is_moved(path):
             return None
         # The oldest of them went too far already.
         first = min(small, key=lambda one: one.number)
@@ -67,11 +67,19 @@ class Torn:
         areas = self._scene.names.containers(place.address)
         return bool(areas) and areas[-1].start == place.address and areas[-1].size == _WORD
 
+    def _is_text(self, place: MemoryPlace) -> bool:
+        # An array of bytes with a pointer in it is a heap.
+        areas = self._scene.names.containers(place.address)
+        return bool(areas) and areas[-1].size < place.size
+
     def _names(self, place: MemoryPlace) -> str:
         areas = self._scene.names.containers(place.address)
-        # An array of bytes with a pointer in it is a heap.
-        is_heap = bool(areas) and areas[-1].size < place.size
-        return areas[-1].name if areas and not is_heap else "a word that holds a pointer"
+        return areas[-1].name if areas and not self._is_text(place) else "a word that holds a pointer"
+
+
+def _is_moved(path: Sequence[Node]) -> bool:
+    # Whether a word came from elsewhere to where it was read as a pointer: there it was text by itself.
+    return any(one.maker.kind is MakerKind.STORED for one in path)
 
 
 def _from_address(path: Sequence[Node]) -> Sequence[Node]:
