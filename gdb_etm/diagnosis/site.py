@@ -183,6 +183,9 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
     fetches = fetches or last is not None and is_branch and is_even(scene, number, last)
     if address is not None and is_reported(registers, "UNDEFINSTR"):
         fetches = fetches or is_data(scene, address)
+    data = _data_run(scene, number, address, registers) if address is not None and not fetches else None
+    if data is not None:
+        return data._replace(event=event)
     if is_branch and address is not None and (fetches or not scene.history.program.read(address & ~1, 2)):
         return FaultSite(event, number, address, True, None, target(scene, number, last, address, registers))
     bad = _accessed(scene, number, address, _reported(registers, abort))
@@ -203,6 +206,23 @@ def _ran_on(scene: Scene, number: int, last: Template, address: int, end: int) -
     bad = target(scene, number, last, address, {})
     text = "%s; what ran there faulted at 0x%08x" % ("in RAM" if scene.is_ram(address) else "in no file's code", end)
     return tuple([one._replace(why=text) for one in bad])
+
+
+def _data_run(scene: Scene, number: int, address: int, registers: Mapping[str, int]) -> Optional[FaultSite]:
+    # The branch to data that was executed until it faulted: what that did says nothing.
+    if not is_data(scene, address):
+        return None
+    branch = number
+    while branch > max(number - _REACH, 1) and is_data(scene, scene.index.address(branch)):
+        branch -= 1
+    last = scene.template(branch)
+    if last is None or last.target is None or last.target < 0:
+        return None
+    to = address if branch == number else scene.index.address(branch + 1)
+    bad = target(scene, branch, last, to, registers)
+    if branch != number:
+        bad = tuple([one._replace(why="%s; what ran there faulted at 0x%08x" % (one.why, address)) for one in bad])
+    return FaultSite(None, branch, to, True, None, bad)
 
 
 def _late(scene: Scene, number: int, event: Exception_) -> FaultSite:
