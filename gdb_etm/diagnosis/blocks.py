@@ -6,6 +6,7 @@ Which argument is a block, or its size, debug information says, as far as there 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple, Optional, Sequence
 
 from gdb_etm.diagnosis.library import is_allocator, is_release
@@ -93,10 +94,25 @@ def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Are
         return None
     if not gives(scene, allocation) or scene.names.is_copy(allocation.function.start):
         return None
+    if not scene.names.gives_bytes(allocation.function.start):
+        # It counts in objects, or makes one of which only a part has the size that it is told.
+        return block_of(scene, _inner(scene, allocation))
     start, size = scene.result(allocation), _size(scene, allocation, allocation.function)
     if start is None or size is None or not (scene.is_ram(start) and scene.is_ram(start + max(size, 1) - 1)):
         return None
     return Area("the block of %d bytes from %s" % (size, allocation.function.name), start, size, True)
+
+
+def _inner(scene: Scene, allocation: ActivationSpan) -> Optional[ActivationSpan]:
+    # The allocation that an allocator has made for what it returned, if it is one of its own calls.
+    start, all_of = scene.result(allocation), scene.activations()
+    for one in all_of[bisect_right(all_of, allocation) :] if start is not None else ():
+        if one.first > allocation.last:
+            break
+        up = one.frame.up
+        if up is allocation.frame and gives(scene, one) and scene.result(one) == start:
+            return one
+    return None
 
 
 def block_at(scene: Scene, number: int, address: int) -> Optional[Area]:

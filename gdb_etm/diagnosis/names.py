@@ -189,6 +189,15 @@ class DebugNames:
         function = self._frames.beginning(address)
         return function is None or function.result_kind == POINTER
 
+    def gives_bytes(self, address: int) -> bool:
+        """Check whether what a function returns may be plain bytes, as far as its type says.
+
+        :param address: Of its first instruction.
+        """
+        function = self._frames.beginning(address)
+        pointee = function.result_pointee if function is not None else None
+        return pointee is None or pointee.size <= 1
+
     def is_copy(self, address: int) -> bool:
         """Check whether a function is a compiler's copy for some calls.
 

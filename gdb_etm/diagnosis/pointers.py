@@ -100,6 +100,11 @@ class PointerRoots:
                 continue
             tier = max(tier, value.tier)
             maker = self._scene.maker(place)
+            copied = self._scene.copied_from(maker) if maker.kind is MakerKind.MERGED else None
+            if copied is not None and maker.tier <= Tier.ASSUMED:
+                # Byte by byte, as containers move what they hold.
+                tier, pointed, place = max(tier, maker.tier), value.value, copied
+                continue
             # MRS reads what SP is, or what it is not.
             read = [one.name for one in (place, *maker.sources) if isinstance(one, RegisterPlace)]
             is_pointer = isinstance(place, RegisterPlace) and place.name in POINTERS

@@ -60,6 +60,8 @@ class FunctionScope(NamedTuple):
     result_kind: str
     # Whether that is an integer.
     is_result_integer: bool = False
+    # What a pointer that it returns points to; None where it returns none, or ``void *``.
+    result_pointee: Optional[Pointee] = None
 
     @property
     def words(self) -> Tuple[List[int], int]:
@@ -289,7 +291,8 @@ class _File:
         scope = FunctionScope(
             qualified(tree, die), file, line, is_inlined, *call, start, parameters, is_variadic, size, kind
         )
-        return scope._replace(is_result_integer=is_integer)
+        pointee = pointee_of(result) if result is not None else None
+        return scope._replace(is_result_integer=is_integer, result_pointee=pointee)
 
     def _parameters(self, die: Any) -> Tuple[List[FormalParameter], bool]:
         # Copies leave parameters out; those of a declaration in a class have no names.

@@ -195,3 +195,38 @@ def test_one_user_less_leaves_a_block_to_the_others(tmp_path: Path) -> None:
     text = fault_of(tmp_path, ARENA + COUNTED, flags=FLAGS)
     assert "frees" not in text, text
     assert "0x30000001" in text and "==>    " in text
+
+
+MOVED = """
+struct shown { void (*volatile show)(struct shown *); unsigned value; };
+static struct shown *few[1], *many[2];
+NOINLINE void shows(struct shown *one)
+{
+    sum += one->value;
+}
+NOINLINE void move(unsigned char *to, const unsigned char *from, unsigned bytes)
+{
+    while (bytes--)
+        *to++ = *from++;
+}
+NOINLINE void forget(struct shown *one)
+{
+    arena_free(one);
+}
+int main(void)
+{
+    few[0] = arena_malloc(sizeof *few[0]);
+    few[0]->show = shows;
+    move((unsigned char *)many, (const unsigned char *)few, sizeof few);
+    many[0]->show(many[0]);
+    forget(many[0]);
+    unsigned *block = arena_malloc(8);
+    *(volatile unsigned *)block = 0x30000001;
+    many[0]->show(many[0]);
+}
+"""
+
+
+def test_a_pointer_that_was_moved_byte_by_byte_is_of_its_block(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, ARENA + MOVED, flags=FLAGS)
+    assert "==>    forget, crash.c:" in text and "which main reads at" in text, text

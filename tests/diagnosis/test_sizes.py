@@ -49,3 +49,47 @@ def test_a_size_is_not_taken_for_another_one(function: str, tmp_path: Path) -> N
     text = fault_of(tmp_path, source)
     assert "0x00163333: where no code is" in text and "has the value first" in text
     assert "outside of" not in text
+
+
+OBJECTS = """
+#include "lib.h"
+struct motor {
+    unsigned speed;
+    void (*set)(struct motor *);
+};
+static unsigned char room[256] __attribute__((aligned(8)));
+static unsigned used;
+volatile unsigned sum;
+NOINLINE void *room_alloc(size_t size)
+{
+    void *block = &room[used];
+    used += (size + 7) & ~7u;
+    return block;
+}
+NOINLINE struct motor *motor_alloc(size_t size)
+{
+    struct motor *motors = room_alloc(size * sizeof *motors);
+    sum = 1;
+    return motors;
+}
+NOINLINE void install(struct motor *one, void (*set)(struct motor *))
+{
+    one->set = set;
+}
+int main(void)
+{
+    struct motor *motors = motor_alloc(3);
+    __asm volatile("" : "+r"(motors));
+    motors[%d].speed = 0;
+    install(&motors[%d], (void (*)(struct motor *))0x163333);
+    motors[%d].set(&motors[%d]);
+    return 0;
+}
+"""
+
+
+def test_what_gives_objects_counts_in_them(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, OBJECTS % (2, 2, 2, 2))
+    assert "0x00163333: where no code is" in text and "outside of" not in text, text
+    text = fault_of(tmp_path, OBJECTS % (3, 3, 3, 3))
+    assert "==>    " in text and "outside of the block of 24 bytes from room_alloc" in text, text
