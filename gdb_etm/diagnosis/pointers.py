@@ -164,8 +164,10 @@ class PointerRoots:
             return None
         outer: Optional[ActivationSpan] = one
         within = True
-        while outer is not None and outer.last < place.number:
+        while outer is not None:
             within = within and gives(self._scene, outer)
+            if not within and outer.last >= place.number:
+                break
             # What is below it may have another name; then that it returns the same tells that it gives it.
             if within or gives(self._scene, outer) and self._scene.result(outer) == self._scene.value(place).value:
                 found = outer

@@ -204,8 +204,9 @@ def _left_to(scene: Scene, number: int, event: Exception_) -> Optional[int]:
 def _ran_on(scene: Scene, number: int, last: Template, address: int, end: int) -> Tuple[Bad, ...]:
     # It could execute there, which by what is in a file it should not.
     bad = target(scene, number, last, address, {})
-    text = "%s; what ran there faulted at 0x%08x" % ("in RAM" if scene.is_ram(address) else "in no file's code", end)
-    return tuple([one._replace(why=text) for one in bad])
+    ran = "%s; what ran there faulted at 0x%08x"
+    is_ram = scene.is_ram(address)
+    return tuple([one._replace(why=ran % (one.why if is_ram else "in no file's code", end)) for one in bad])
 
 
 def _data_run(scene: Scene, number: int, address: int, registers: Mapping[str, int]) -> Optional[FaultSite]:

@@ -30,6 +30,6 @@ int main(void)
 def test_where_it_went_is_told_and_not_where_that_faulted(tmp_path: Path) -> None:
     text = fault_of(tmp_path, SOURCE)
     (where,) = [line for line in text.splitlines() if "the address that it goes to" in line]
-    assert "in RAM; what ran there faulted at 0x2000" in where, text
+    assert "in RAM, where no code is; what ran there faulted at 0x2000" in where, text
     assert "==>    choose, crash.c:" in text or "==>    main, crash.c:" in text, text
     assert "job.run" in text
