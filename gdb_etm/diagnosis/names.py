@@ -190,7 +190,7 @@ class DebugNames:
         return function is None or function.result_kind == POINTER
 
     def gives_bytes(self, address: int) -> bool:
-        """Check whether what a function returns may be plain bytes, as far as its type says.
+        """Check whether a function may return plain bytes, by its type.
 
         :param address: Of its first instruction.
         """
