@@ -142,7 +142,9 @@ class Heap:
                 own = None in (top, bottom, address) or (bottom or 0) - _PUSHED <= (address or 0) < (top or 0)
                 if access.store and address is not None and not own:
                     changed.setdefault((address, access.size), []).append(number)
-        if len(changed) != 1:
+                    if len(changed) > 1:
+                        return False
+        if not changed:
             return False
         (((address, size), numbers),) = changed.items()
         values = [self._scene.value(MemoryPlace(at, address, size)).value for at in (numbers[0], numbers[-1] + 1)]
