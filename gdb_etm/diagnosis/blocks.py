@@ -85,6 +85,14 @@ def _sizes(scene: Scene, function: Function) -> Sequence[str]:
     return [place for _, place in found] if len(found) == 1 else ()
 
 
+def asked(scene: Scene, allocation: ActivationSpan) -> Optional[int]:
+    """Give how many bytes a call of an allocator was to give."""
+    function = allocation.function
+    if function is None or not scene.names.gives_bytes(function.start):
+        return None
+    return _size(scene, allocation, function)
+
+
 def block_of(scene: Scene, allocation: Optional[ActivationSpan]) -> Optional[Area]:
     """Give the block that a call of an allocator returned.
 

@@ -11,6 +11,7 @@ from gdb_etm.diagnosis.patterns.bounds import Bounds
 from gdb_etm.diagnosis.patterns.elements import Elements
 from gdb_etm.diagnosis.patterns.heap import Heap
 from gdb_etm.diagnosis.patterns.masters import Masters
+from gdb_etm.diagnosis.patterns.no_memory import no_memory
 from gdb_etm.diagnosis.patterns.pure_virtual import pure_virtual
 from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.returned import returned
@@ -109,7 +110,7 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
         if found is not None:
             return Diagnosis(site, tuple(path), _blamed(scene, found), tuple(ends), slice_)
         ends += filter(None, [end_of(scene, node)])
-    verdict = heap.corrupted(site) or races.around(slice_, site.number)
+    verdict = heap.corrupted(site) or races.around(slice_, site.number) or no_memory(scene, site, slice_, pointers)
     chain, verdict = beginning(scene, slice_, site, verdict, ends, races)
     trap = trapped(scene, site, registers)
     if verdict is None or trap is not None and verdict.kind is SuspicionKind.ORIGIN and _reason(scene, trap.address):

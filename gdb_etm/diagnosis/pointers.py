@@ -84,6 +84,34 @@ class PointerRoots:
             self._roots[base] = self._find(base)
         return self._roots[base]
 
+    def allocation(self, place: Place, maker: Maker) -> Optional[ActivationSpan]:
+        """Find the outermost function of an allocator that returned a value.
+
+        :param place: What reads the value.
+        :param maker: What made it.
+        """
+        found: Optional[ActivationSpan] = None
+        if not isinstance(place, RegisterPlace) or place.name not in _SCRATCH:
+            return None
+        one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
+        if one is None or reader is not None and is_allocator(reader.name):
+            return None
+        outer: Optional[ActivationSpan] = one
+        within = True
+        while outer is not None:
+            within = within and gives(self._scene, outer)
+            if not within and outer.last >= place.number:
+                break
+            # What is below it may have another name; then that it returns the same tells that it gives it.
+            if within or gives(self._scene, outer) and self._scene.result(outer) == self._scene.value(place).value:
+                found = outer
+            # Also what has ended by calling it, as its last step: what that returns is its own result.
+            called_at = None if outer.frame.is_exception else outer.frame.called_at
+            outer = self._scene.activation(called_at) if called_at is not None else None
+        # Where a caller copies the result to a register that holds it already, nothing is written.
+        is_result = place.name == "r0" or found is None or self._scene.result(found) == self._scene.value(place).value
+        return found if is_result else None
+
     def _find(self, base: RegisterPlace) -> Optional[PointerRoot]:
         place: Place = base
         tier = Tier.EXACT
@@ -109,7 +137,7 @@ class PointerRoots:
             read = [one.name for one in (place, *maker.sources) if isinstance(one, RegisterPlace)]
             is_pointer = isinstance(place, RegisterPlace) and place.name in POINTERS
             is_stack = is_pointer or "psp" in read or "msp" in read
-            allocation = self._allocation(place, maker)
+            allocation = self.allocation(place, maker)
             ends = (
                 is_stack
                 or self._is_fixed(maker)
@@ -153,30 +181,6 @@ class PointerRoots:
                 break
             place = maker.sources[0]
         return place
-
-    def _allocation(self, place: Place, maker: Maker) -> Optional[ActivationSpan]:
-        # The outermost function of an allocator that has returned a value.
-        found: Optional[ActivationSpan] = None
-        if not isinstance(place, RegisterPlace) or place.name not in _SCRATCH:
-            return None
-        one, reader = self._scene.activation(maker.number), self._scene.function(place.number)
-        if one is None or reader is not None and is_allocator(reader.name):
-            return None
-        outer: Optional[ActivationSpan] = one
-        within = True
-        while outer is not None:
-            within = within and gives(self._scene, outer)
-            if not within and outer.last >= place.number:
-                break
-            # What is below it may have another name; then that it returns the same tells that it gives it.
-            if within or gives(self._scene, outer) and self._scene.result(outer) == self._scene.value(place).value:
-                found = outer
-            # Also what has ended by calling it, as its last step: what that returns is its own result.
-            called_at = None if outer.frame.is_exception else outer.frame.called_at
-            outer = self._scene.activation(called_at) if called_at is not None else None
-        # Where a caller copies the result to a register that holds it already, nothing is written.
-        is_result = place.name == "r0" or found is None or self._scene.result(found) == self._scene.value(place).value
-        return found if is_result else None
 
 
 def _operand(maker: Maker) -> Optional[Place]:

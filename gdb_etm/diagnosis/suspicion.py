@@ -23,6 +23,8 @@ class SuspicionKind(Enum):
     STALE_FRAME = "a pointer to a frame that is gone"
     # A pointer to memory that was freed.
     FREED = "memory that was freed"
+    # A block that an allocator did not give.
+    NO_MEMORY = "memory that there was not"
     # A read-modify-write sequence in which another context has stored.
     RACE = "a race"
     # A stack that has grown out of its memory.

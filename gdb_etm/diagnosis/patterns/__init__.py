@@ -8,6 +8,7 @@ step cannot be right: what is merely unusual is none.
   outside of its array; ``torn.py``: pointers of which a part was overwritten; ``wraps.py``: indices below zero.
 - ``heap.py``: memory that was freed.
 - ``masters.py``: memory that another master wrote.
+- ``no_memory.py``: blocks that allocators did not give.
 - ``pure_virtual.py``: pure virtual functions of what is being destroyed.
 - ``races.py``: updates that another context has interrupted.
 - ``returned.py``: threads' functions that return.
