@@ -17,7 +17,7 @@ _NEAR_NULL = 0x1000
 
 
 def no_memory(scene: Scene, site: FaultSite, slice_: Slice, pointers: PointerRoots) -> Optional[Suspicion]:
-    """Name the call of an allocator that has returned the NULL that went wrong.
+    """Name the call of an allocator whose NULL went wrong.
 
     :param slice_: All of it, of what went wrong.
     :param pointers: Tells who gave a block.
