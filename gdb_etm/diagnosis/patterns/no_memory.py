@@ -1,4 +1,4 @@
-"""Blocks that an allocator did not give, and that are used all the same."""
+"""Blocks that an allocator did not give, used all the same."""
 
 from __future__ import annotations
 
