@@ -10,7 +10,7 @@ from gdb_etm.diagnosis.patterns.races import Races
 from gdb_etm.diagnosis.patterns.rings import ringed
 from gdb_etm.diagnosis.pointers import initialises
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import FaultSite
+from gdb_etm.diagnosis.site import NEAR_NULL, FaultSite
 from gdb_etm.diagnosis.slice import Node, Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
@@ -23,8 +23,6 @@ _ENDS = {
     MakerKind.OUTSIDE: "was made by what is not followed",
     MakerKind.SELECTED: "depends on a condition that is not known",
 }
-# Addresses below it are NULL and a distance.
-_NEAR_NULL = 0x1000
 # Registers that arguments are in (AAPCS32, 6.1.1).
 _ARGUMENTS = ("r0", "r1", "r2", "r3")
 # Where what came before is open.
@@ -213,8 +211,7 @@ def _origin(scene: Scene, slice_: Slice, site: FaultSite, end: End) -> Optional[
         made = next((at for at, node in enumerate(path) if node.maker.kind is MakerKind.COMPUTED), len(path) - 1)
         same = path[: made + 1]
     what = "the value"
-    is_address = bool(site.bad) and (site.is_branch or bool(site.bad[0].access))
-    if is_address and wanted is not None and 0 < wanted < _NEAR_NULL and same:
+    if site.is_address and wanted is not None and 0 < wanted < NEAR_NULL and same:
         # A member's, or an element's, distance was added to NULL.
         null = [node for node in path[path.index(same[-1]) + 1 :] if scene.value(node.place).value == 0]
         is_added = bool(null) and null[0].parent == same[-1].at and same[-1].maker.kind is MakerKind.COMPUTED
@@ -229,14 +226,13 @@ def _origin(scene: Scene, slice_: Slice, site: FaultSite, end: End) -> Optional[
     stores = [node for node in stores if not _keeps_argument(scene, node)] or stores
     stores = [node for node in stores if not _saves(scene, node)]
     text = "has %s first, which %s" % (what, end.text)
-    number = stores[-1].maker.number if stores else last.maker.number
+    number, address = stores[-1].maker.number if stores else last.maker.number, None
     if last.maker.kind is MakerKind.BEFORE and not stores:
         # What runs where the history begins has nothing to do with it: who read it first has.
         readers = [node.maker.number for node in slice_.path(end.node)[:-1]]
         is_own = not readers and not site.is_branch
         number, address = readers[-1] if readers else site.number, site.address if is_own else None
-        return Suspicion(SuspicionKind.ORIGIN, number, text, tier, address=address)
-    return Suspicion(SuspicionKind.ORIGIN, number, text, tier)
+    return Suspicion(SuspicionKind.ORIGIN, number, text, tier, address=address)
 
 
 def _saves(scene: Scene, node: Node) -> bool:

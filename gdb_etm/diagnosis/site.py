@@ -38,6 +38,10 @@ _THROW = re.compile(r"\b__cxa_(re)?throw\b")
 # What libstdc++ calls instead, which aborts where that is built without exceptions.
 _THROWS = re.compile(r"std::__throw_|_ZSt\d+__throw_")
 _OF_FETCHES = ("INVSTATE", "INVPC", "IBUSERR", "IACCVIOL")
+# Addresses below it are NULL and a distance.
+NEAR_NULL = 0x1000
+# Why an address is wrong, and where that showed.
+_RAN = "%s; what ran there faulted at 0x%08x"
 # Instructions back to the branch that decided for a call.
 _REACH = 200
 
@@ -72,6 +76,11 @@ class FaultSite(NamedTuple):
     def is_undefined(self) -> bool:
         """Whether an A-profile core found no instruction there that it could run."""
         return self.event is not None and self.event.name == UNDEFINED
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the worst is where a branch went, or what was accessed."""
+        return bool(self.bad) and (self.is_branch or bool(self.bad[0].access))
 
     @property
     def is_pointer(self) -> bool:
@@ -194,7 +203,7 @@ def _fault(scene: Scene, number: int, event: Exception_, registers: Mapping[str,
 
 
 def _left_to(scene: Scene, number: int, event: Exception_) -> Optional[int]:
-    # Where code that no file has ran from an instruction until a fault.
+    # Where a branch went to code that is in no file, if nothing but that ran until a fault.
     events = scene.history.events_after(number)
     before = events[: events.index(event)]
     gaps = [one for one in before if isinstance(one, Gap)]
@@ -204,9 +213,8 @@ def _left_to(scene: Scene, number: int, event: Exception_) -> Optional[int]:
 def _ran_on(scene: Scene, number: int, last: Template, address: int, end: int) -> Tuple[Bad, ...]:
     # It could execute there, which by what is in a file it should not.
     bad = target(scene, number, last, address, {})
-    ran = "%s; what ran there faulted at 0x%08x"
     is_ram = scene.is_ram(address)
-    return tuple([one._replace(why=ran % (one.why if is_ram else "in no file's code", end)) for one in bad])
+    return tuple([one._replace(why=_RAN % (one.why if is_ram else "in no file's code", end)) for one in bad])
 
 
 def _data_run(scene: Scene, number: int, address: int, registers: Mapping[str, int]) -> Optional[FaultSite]:
@@ -222,7 +230,7 @@ def _data_run(scene: Scene, number: int, address: int, registers: Mapping[str, i
     to = address if branch == number else scene.index.address(branch + 1)
     bad = target(scene, branch, last, to, registers)
     if branch != number:
-        bad = tuple([one._replace(why="%s; what ran there faulted at 0x%08x" % (one.why, address)) for one in bad])
+        bad = tuple([one._replace(why=_RAN % (one.why, address)) for one in bad])
     return FaultSite(None, branch, to, True, None, bad)
 
 

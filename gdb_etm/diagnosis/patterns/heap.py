@@ -49,6 +49,8 @@ class Heap:
         self._pointers = pointers
         self._found: Optional[List[Release]] = None
         self._blocks: Optional[Dict[int, List[int]]] = None
+        # By its first instruction, whether a call of such a function only counts.
+        self._counting: Dict[int, bool] = {}
 
     @property
     def releases(self) -> List[Release]:
@@ -126,7 +128,13 @@ class Heap:
         return found
 
     def _counts(self, release: Release) -> bool:
-        # Whether a call has only counted one user less, so that the block stays: it changes nothing else.
+        # Whether a call has only counted one user less, so that the block stays.
+        if release.activation.first not in self._counting:
+            self._counting[release.activation.first] = self._only_counts(release)
+        return self._counting[release.activation.first]
+
+    def _only_counts(self, release: Release) -> bool:
+        # It changes nothing else.
         one, context = release.activation, self._scene.context(release.activation.first)
         top = self._scene.register(one.first, "sp")
         changed: Dict[Tuple[int, int], List[int]] = {}
@@ -225,11 +233,7 @@ class Heap:
     def _no_block(self, number: int) -> Optional[Suspicion]:
         # What a C library's function that went wrong was to free, and that is no block's beginning (C11, 7.22.3.3).
         one = self._scene.activation(number)
-        frame: Optional[Frame] = one.frame if one is not None else None
-        active: List[Frame] = []
-        while frame is not None and not frame.is_exception:
-            active.append(frame)
-            frame = frame.up
+        active = _frames(one) if one is not None else []
         for release in reversed(self.releases):
             if not any(release.activation.frame is frame for frame in active):
                 continue
@@ -283,13 +287,7 @@ class Heap:
         one = self._scene.activation(number)
         if one is None:
             return True
-        frames: List[Frame] = []
-        frame: Optional[Frame] = one.frame
-        # What ends by calling another function has gone, but it is what that works for.
-        while frame is not None and not frame.is_exception:
-            frames.append(frame)
-            frame = frame.up
-        functions = [frame.function for frame in frames if frame.function is not None]
+        functions = [frame.function for frame in _frames(one) if frame.function is not None]
         if address is not None and not self._scene.names.beginning(address):
             # What the last instruction has returned from is over.
             over = next((at for at, one in enumerate(functions) if one.start <= address < one.end), 0)
@@ -337,3 +335,13 @@ class Heap:
         text = "%s the block at 0x%08x, which was freed at #%s already"
         text %= how, release.address, format(before.number, ",")
         return Suspicion(SuspicionKind.FREED, freed_at, text, other=before.number)
+
+
+def _frames(one: ActivationSpan) -> List[Frame]:
+    # Its own and those above.  What ends by calling another function has gone, but it is what that works for.
+    found: List[Frame] = []
+    frame: Optional[Frame] = one.frame
+    while frame is not None and not frame.is_exception:
+        found.append(frame)
+        frame = frame.up
+    return found

@@ -7,13 +7,10 @@ from typing import Optional
 from gdb_etm.diagnosis.blocks import asked
 from gdb_etm.diagnosis.pointers import PointerRoots
 from gdb_etm.diagnosis.scene import Scene
-from gdb_etm.diagnosis.site import FaultSite
+from gdb_etm.diagnosis.site import NEAR_NULL, FaultSite
 from gdb_etm.diagnosis.slice import Slice
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.values import Tier
-
-# Addresses below it are NULL and a distance.
-_NEAR_NULL = 0x1000
 
 
 def no_memory(scene: Scene, site: FaultSite, slice_: Slice, pointers: PointerRoots) -> Optional[Suspicion]:
@@ -22,13 +19,13 @@ def no_memory(scene: Scene, site: FaultSite, slice_: Slice, pointers: PointerRoo
     :param slice_: All of it, of what went wrong.
     :param pointers: Tells who gave a block.
     """
-    if not site.bad or not (site.is_branch or site.bad[0].access):
+    if not site.is_address:
         return None
     for node in slice_.nodes:
         path = slice_.path(node)
         values = [scene.value(one.place) for one in path]
-        numbers = [_NEAR_NULL if one.value is None else one.value for one in values]
-        if numbers[-1] or max(numbers) >= _NEAR_NULL or any(one.is_address for one in path):
+        numbers = [NEAR_NULL if one.value is None else one.value for one in values]
+        if numbers[-1] or max(numbers) >= NEAR_NULL or any(one.is_address for one in path):
             continue
         allocation = pointers.allocation(node.place, node.maker)
         called_at = None if allocation is None else allocation.frame.called_at
