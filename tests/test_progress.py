@@ -67,7 +67,7 @@ def ask(gdb: Terminal, line: str) -> List[str]:
 def test_the_shell_shows_it_and_ctrl_c_ends_it(big: str) -> None:
     words = [sys.executable, "-m", "gdb_etm", "elements", big, "--format", "none"]
     with Terminal(words, environment(), ROOT) as shell:
-        shell.wait("% (Ctrl-C ends it)")
+        shell.wait("% (Ctrl-C ends it)", shell.wait("Decoding "))
         shell.type("\x03")
         assert shell.end() == 130
     assert re.search(r"\rDecoding 2\d(\.\d)? MiB of trace: \d+% \(Ctrl-C ends it\)", shell.seen)
@@ -92,7 +92,7 @@ def test_gdb_shows_it_and_ctrl_c_ends_it(gdb: Terminal, big: str) -> None:
     ask(gdb, "etm load " + big)
     begun = len(gdb.seen)
     gdb.type("etm history -1\n")
-    gdb.wait("% (Ctrl-C ends it)", begun)
+    gdb.wait("% (Ctrl-C ends it)", gdb.wait("Decoding ", begun))
     gdb.type("\x03")
     end = gdb.wait("(gdb) ", begun)
     assert re.fullmatch("Quit " + INTERRUPTED, screen(gdb.seen[begun:end])[1])
