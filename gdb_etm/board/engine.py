@@ -8,7 +8,8 @@ What Unicorn does otherwise than a core, and what is done about it:
 - The hook on instructions is silent for those whose condition fails. So blocks are hooked, see
   :mod:`gdb_etm.board.path`.
 - A request to stop inside an IT block is lost, and a failing store does not end the block there. So a stop is asked
-  for again at the next block, and after a failing store registers and RAM are put back. An IT block runs as a whole.
+  for again at the next block, which has not run, and after a failing store registers and RAM are put back. An IT block
+  runs as a whole.
 - A request to stop from within a store takes effect before the store is complete. So outside of IT blocks such a store
   is first left undone, and then run as a single instruction.
 - Addresses to stop at are part of the translated code. So it is thrown away when they change.
@@ -354,6 +355,9 @@ class CortexMEngine(Emulator):
         raise self._failure(error)
 
     def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
+        if self._fault is not None:
+            uc.emu_stop()
+            return
         block = self._path.known.get(address)
         if block is None or block.size != size:
             block = self._path.block(address, size)

@@ -156,6 +156,37 @@ hardfault:
     assert frame[7] & 0x0600FC00 == 0x2 << 25
 
 
+@pytest.mark.parametrize("setup", ["", "ldr r2, =0xe000ed88\n mov r3, #0xf00000\n str r3, [r2]"], ids=["", "fpu"])
+def test_nothing_runs_after_a_fault_inside_an_it_block(setup: str) -> None:
+    run = program(
+        """
+start:
+    %s
+    ldr r0, =0x30000000
+    ldr r4, =0x20000100
+    cmp r0, r0
+again:
+    nop
+    itt eq
+at: streq r1, [r0], #4
+    addeq r5, #1
+    bne other
+    str r4, [r4]
+    b again
+other:
+    bkpt
+hardfault:
+    bkpt
+"""
+        % setup
+    )
+    run.machine.run(100)
+    assert run.recorder.stream[-3:-1] == [run["at"] - 2, ("exception", 3, run["at"])]
+    assert run.recorder.addresses.count(run["again"]) == 1
+    assert run.machine.read(BFAR, 4) == 0x30000000
+    assert run.machine.read(0x20000100, 4) == 0
+
+
 def test_it_state_goes_through_an_exception() -> None:
     run = program(
         """
