@@ -66,7 +66,7 @@ class CortexMEngine(Emulator):
         stubs = {offset: bytes.fromhex(code) + _NOPS for offset, code in _STUB_CODE.items()}
         super().__init__(bus, const.UC_MODE_THUMB | const.UC_MODE_MCLASS, model.unicorn, CORTEX_M, stubs)
         self._has_stack_limits = model.has_stack_limits
-        self._path: CortexMPath = CortexMPath(bus.code, model.lacks)
+        self._path: CortexMPath = CortexMPath(bus.code, lambda: self.it_state, model.lacks)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
@@ -316,7 +316,6 @@ class CortexMEngine(Emulator):
         if True in watched or self._stale:
             self._forget()
         pc = self.pc
-        in_it = bool(self.it_state)
         self.running = True
         try:
             error = self._start(pc | 1, 0, count)
@@ -324,7 +323,7 @@ class CortexMEngine(Emulator):
             self.running = False
         # The held block has not started; the ones before it are complete.
         whole = len(self._blocks) - self._held
-        executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
+        executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc)
         accesses = self.watch.transfers(executed, self._path)
         failed = self.conditions.failed(executed)
         self.registers.complete(executed)

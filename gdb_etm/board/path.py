@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import Callable, Dict, Generic, List, Optional, Protocol, Sequence, Set, Tuple, TypeVar
 
 from gdb_etm.board.bus import FLASH_SIZE
-from gdb_etm.board.t32 import T32Instruction, Ways, decode, ways
+from gdb_etm.board.t32 import T32Instruction, Ways, covered_by, decode, ways
 
 # Tells whether a core lacks an instruction; None: it has them all.
 Lacks = Optional[Callable[[T32Instruction], bool]]
@@ -85,21 +85,19 @@ class BlockPath(Generic[B]):
                 self._in_ram[address, code] = found
         return found
 
-    def walk(self, blocks: Sequence[B], pc: Optional[int], in_it: bool = False) -> List[int]:
+    def walk(self, blocks: Sequence[B], pc: Optional[int]) -> List[int]:
         """Return the addresses of the instructions that ran.
 
         :param blocks: The blocks that were entered, in order.
         :param pc: The address of the next instruction when the last block may have been left early, or not started.
-        :param in_it: The first block began inside of an IT block.
         :raises WrongPath: a block does not follow from the one before.
         """
         executed: List[int] = []
         before: Optional[B] = None
         for block in blocks:
             first = block.addresses[0]
-            if before is not None and (before.end, first) not in self._legal and not in_it:
+            if before is not None and (before.end, first) not in self._legal:
                 self._check(before, first)
-            in_it = in_it and before is None
             executed += block.addresses
             before = block
         if before is not None and pc is not None and before.addresses[0] <= pc < before.end:
@@ -124,15 +122,16 @@ class CortexMBlock:
 
     :param address: Of its first instruction.
     :param code: Its bytes.
+    :param it_state: ITSTATE where it begins, which may be inside of an IT block: Unicorn ends its blocks with pages.
     :param lacks: Tells what the core lacks, which is refused like floating point.
     """
 
-    def __init__(self, address: int, code: bytes, lacks: Lacks = None) -> None:
+    def __init__(self, address: int, code: bytes, it_state: int = 0, lacks: Lacks = None) -> None:
         self.address = address
         self.size = len(code)
         self.instructions: List[T32Instruction] = []
         addresses: List[int] = []
-        conditional = 0
+        conditional = covered_by(it_state) + 1 if it_state else 0
         self.conditional: Set[int] = set()
         self.first_it: Optional[int] = None
         self.first_floating_point: Optional[int] = None
@@ -177,11 +176,14 @@ class CortexMPath(BlockPath[CortexMBlock]):
     """The blocks of a Cortex-M.
 
     :param read: Reads bytes of code; may return fewer than asked for.
+    :param it_state: Returns ITSTATE where a block begins.
     :param lacks: Tells what the core lacks; None: nothing.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes], lacks: Lacks = None) -> None:
-        super().__init__(read, lambda address, code: CortexMBlock(address, code, lacks))
+    def __init__(
+        self, read: Callable[[int, int], bytes], it_state: Callable[[], int] = lambda: 0, lacks: Lacks = None
+    ) -> None:
+        super().__init__(read, lambda address, code: CortexMBlock(address, code, it_state(), lacks))
         self._lacks = lacks
         # Whether an instruction that sets a stack limit was met.
         self.sets_limits = False

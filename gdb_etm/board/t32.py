@@ -30,8 +30,7 @@ class T32Instruction(NamedTuple):
 
     def covered(self) -> int:
         """Return how many instructions an IT makes conditional."""
-        lowest = self.code & -self.code & 0xF
-        return 4 - (lowest.bit_length() - 1)
+        return covered_by(self.code)
 
     def is_wfi(self) -> bool:
         """Tell whether it is WFI."""
@@ -173,6 +172,15 @@ def _multiple_or_dual(high: int, low: int) -> Optional[bool]:
     is_test_target = high & 0xFFF0 == 0xE840 and low & 0xF03F == 0xF000
     is_gateway = high == 0xE97F and low == 0xE97F
     return None if is_test_target or is_gateway else bool(high >> 4 & 1)
+
+
+def covered_by(it_state: int) -> int:
+    """Return how many instructions are conditional from here on.
+
+    :param it_state: ITSTATE, not 0; that of an IT is in its code.
+    """
+    lowest = it_state & -it_state & 0xF
+    return 4 - (lowest.bit_length() - 1)
 
 
 def condition_passes(condition: int, xpsr: int) -> bool:

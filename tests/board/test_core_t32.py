@@ -100,11 +100,11 @@ def test_path_follows_the_instruction_set() -> None:
     memory = bytes.fromhex("0028 fdd1 00bf fbe7".replace(" ", ""))
     path = CortexMPath(lambda address, size: memory[address : address + size])
     first, second = path.block(0, 4), path.block(4, 4)
-    assert path.walk([first, first, second, first], None, False) == [0, 2, 0, 2, 4, 6, 0, 2]
-    assert path.walk([first, second], 6, False) == [0, 2, 4]
-    assert path.walk([first, second], 4, False) == [0, 2]
+    assert path.walk([first, first, second, first], None) == [0, 2, 0, 2, 4, 6, 0, 2]
+    assert path.walk([first, second], 6) == [0, 2, 4]
+    assert path.walk([first, second], 4) == [0, 2]
     with pytest.raises(WrongPath, match="0x00000006 cannot be followed by 0x00000004"):
-        path.walk([first, second, second], None, False)
+        path.walk([first, second, second], None)
 
 
 def test_blocks_know_what_is_conditional() -> None:
