@@ -70,8 +70,9 @@ def _odd(scene: Scene, slice_: Slice, races: Races) -> Optional[Tuple[Node, Susp
         plain = node.branch is None and not node.is_address
         # Libraries cut numbers where they mean to.
         plain = plain and not scene.is_library(scene.function(node.maker.number))
-        reader = slice_.nodes[node.parent] if node.parent is not None else None
-        found = (races.unprotected(node) or narrowed(scene, node, reader) or ringed(scene, node)) if plain else None
+        if not plain:
+            continue
+        found = races.unprotected(node) or narrowed(scene, slice_.path(node)) or ringed(scene, node)
         if found is not None:
             return node, found
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.blocks import gives
@@ -217,19 +218,12 @@ def initialises(scene: Scene, number: int) -> bool:
 
     Such a loop begins at a linker's marker and fills more than one object.
     """
-    filled = filled_by_library(scene, number)
-    if filled is not None and scene.names.is_marker(filled.low):
-        return True
-    here, own = scene.index.address(number), scene.activation(number)
-    until = number if own is None else min(number + _LOOP, own.last)
-    later = reversed(scene.index.executions(here, until + 1))
-    found = sweep(scene, next((one for one in later if scene.activation(one) is own), number))
-    if found is None or found.stores < 2 or found.first > number:
+    found = whole_sweep(scene, number)
+    if found is None or found.stores < 2:
         return False
-    begins = [one.address for one in scene.accesses(found.first) if one.store]
-    first = scene.names.containers(begins[0] or 0) if begins else ()
+    first = scene.names.containers(found.low)
     outside = not first or not first[0].start <= found.high - 1 < first[0].end
-    return bool(begins) and scene.names.is_marker(begins[0] or 0) and outside
+    return scene.names.is_marker(found.low) and outside
 
 
 def sweep(scene: Scene, number: int) -> Optional[Sweep]:
@@ -242,7 +236,7 @@ def sweep(scene: Scene, number: int) -> Optional[Sweep]:
     stored = _store(scene, number)
     if activation is None or stored is None or stored.address is None:
         return None
-    if activation.function is not None and _COPIERS.fullmatch(activation.function.name):
+    if _is_copier(activation):
         return _copied(scene, number, activation)
     low, high = stored.address, stored.address + stored.size
     first, stores, last = number, 1, stored.address
@@ -255,6 +249,34 @@ def sweep(scene: Scene, number: int) -> Optional[Sweep]:
         low, high = min(low, before.address), max(high, before.address + before.size)
         first, stores, last = one, stores + 1, before.address
     return Sweep(low, high, first, stores)
+
+
+def whole_sweep(scene: Scene, number: int) -> Optional[Sweep]:
+    """Find all stores of a loop, from one of them.
+
+    :param number: The store's.
+    """
+    filled = filled_by_library(scene, number)
+    if filled is not None:
+        return filled
+    own, stored, last = scene.activation(number), _store(scene, number), number
+    if own is None or stored is None or stored.address is None:
+        return None
+    address = stored.address
+    after = scene.index.executions(scene.index.address(number), min(own.last, number + _LOOP) + 1)
+    after = after[bisect_right(after, number) :]
+    if _is_copier(own):
+        return sweep(scene, next((one for one in reversed(after) if scene.activation(one) is own), number))
+    for one in after:
+        following = _store(scene, one)
+        if following is None or following.address is None or abs(following.address - address) != following.size:
+            break
+        address, last = following.address, one
+    return sweep(scene, last)
+
+
+def _is_copier(activation: ActivationSpan) -> bool:
+    return activation.function is not None and _COPIERS.fullmatch(activation.function.name) is not None
 
 
 def _copied(scene: Scene, number: int, activation: ActivationSpan) -> Sweep:

@@ -9,12 +9,22 @@ from gdb_etm.diagnosis.blocks import block_of
 from gdb_etm.diagnosis.library import is_allocator, is_release
 from gdb_etm.diagnosis.names import Area
 from gdb_etm.diagnosis.patterns.stacks import Stacks
-from gdb_etm.diagnosis.pointers import POINTERS, PointerRoot, PointerRoots, accessed_at, area_of, initialises, sweep
+from gdb_etm.diagnosis.pointers import (
+    POINTERS,
+    PointerRoot,
+    PointerRoots,
+    accessed_at,
+    area_of,
+    filled_by_library,
+    initialises,
+    sweep,
+    whole_sweep,
+)
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
+from gdb_etm.recovery.makers import KnownAccess, MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 # Executions of the same instruction that are compared, at most.
@@ -116,12 +126,27 @@ class Bounds:
         left = [one for one in left if one.is_array or one is around[0]]
         if not left or any((one.start, one.end) == (found.low, found.high) for one in around):
             return None
+        if self._is_whole(node.maker.number, accessed, around):
+            return None
         area = max(left, key=lambda one: one.size)
         text = "writes past the end of %s (%d bytes)" % (area.name, area.size)
         if accessed.address < area.start:
             text = "writes before the start of %s" % area.name
         victim = self._name(node.maker.number, accessed.address)
         return Suspicion(SuspicionKind.OVERRUN, node.maker.number, text + _over(victim), node.maker.tier)
+
+    def _is_whole(self, number: int, accessed: MemoryPlace, around: Sequence[Area]) -> bool:
+        # Whether a loop that goes on writes an object from its start to its end, or several of an array.
+        found = whole_sweep(self._scene, number)
+        is_library = filled_by_library(self._scene, number) is not None
+        if found is None or not is_library and found.high <= accessed.address + accessed.size:
+            return False
+        size = found.high - found.low
+        for at, one in enumerate(around):
+            is_element = at > 0 and around[at - 1].is_array and found.high <= around[at - 1].end
+            if one.start == found.low and (one.size == size or is_element and size % one.size == 0):
+                return True
+        return False
 
     def _areas(self, node: Node, address: int) -> Sequence[Area]:
         # What an address is in, of what the pointer of an access was made from.
@@ -140,25 +165,38 @@ class Bounds:
         return areas[-1].name if areas else ""
 
     def _past_end(self, node: Node, accessed: MemoryPlace) -> Optional[Suspicion]:
-        # An instruction that writes elements of an array went one past the end, into what lies behind it.
+        # An instruction that writes elements of an array, one after the other, went past its end.
         number = node.maker.number
-        here = self._scene.index.address(number)
-        arrays = [one for area in self._scene.names.containers(accessed.address - 1) for one in [area] if one.is_array]
-        behind = [one for one in arrays if one.end == accessed.address]
-        within = [one for one in self._scene.names.containers(accessed.address) if one.is_array]
-        like = self._like(number, here) if behind and len(within) < len(arrays) else []
-        places = [one.address for other in like for one in self._scene.accesses(other) if one.store]
-        inside = [one for one in places if one is not None and behind[0].start <= one < behind[0].end]
-        if len(inside) < 2 or any(one is not None and self._is_like(one, accessed.address) for one in places):
+        like = self._like(number, self._scene.index.address(number))
+        places = [one for other in like for one in self._scene.accesses(other) if one.store]
+        area = self._left(places, accessed.address)
+        if area is None or self._is_whole(number, accessed, self._scene.names.containers(area.start)):
             return None
-        area = behind[0]
+        inside = [one for one in places if one.address is not None and area.start <= one.address < area.end]
+        if len(inside) < 2 or any(self._is_like(one.address, accessed.address) for one in places):
+            return None
         text = "writes past the end of %s (%d bytes)" % (area.name, area.size)
         return Suspicion(
             SuspicionKind.OVERRUN, number, text + _over(self._name(number, accessed.address)), node.maker.tier
         )
 
-    def _is_like(self, one: int, other: int) -> bool:
+    def _left(self, places: Sequence[KnownAccess], address: int) -> Optional[Area]:
+        # The array that ends where stores side by side, the newest of them before an address, came from.
+        within = [one for one in self._scene.names.containers(address) if one.is_array]
+        for place in (*reversed(places), None):
+            around = [one for one in self._scene.names.containers(address - 1) if one.is_array]
+            behind = [one for one in around if one.end == address]
+            if behind and len(within) < len(around):
+                return behind[0]
+            if place is None or place.address is None or place.address + place.size != address:
+                break
+            address = place.address
+        return None
+
+    def _is_like(self, one: Optional[int], other: int) -> bool:
         # Whether two addresses are of the same member.
+        if one is None:
+            return False
         names = [[area.name for area in self._scene.names.containers(address)][-1:] for address in (one, other)]
         return bool(names[0]) and _INDEX.sub("[]", names[0][0]) == _INDEX.sub("[]", names[1][0])
 

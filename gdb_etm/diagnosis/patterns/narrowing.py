@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.diagnosis.scene import Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import SLOTS, TEMPORARY, Op
-from gdb_etm.recovery.makers import MakerKind
+from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
 _NAMES = {slot: name for name, slot in SLOTS.items()}
@@ -17,11 +17,14 @@ _NAMES = {slot: name for name, slot in SLOTS.items()}
 _SMALL, _WORD = (8, 16), 32
 
 
-def narrowed(scene: Scene, node: Node, reader: Optional[Node]) -> Optional[Suspicion]:
+def narrowed(scene: Scene, path: Sequence[Node]) -> Optional[Suspicion]:
     """Say what a step cuts off a value: no mistake in itself.
 
-    :param reader: What was made of it.
+    What makes no difference later is not cut off: the value is whole again, or what lies above is masked out.
+
+    :param path: What was made of it, nearest to the fault first; then the step.
     """
+    node, reader = path[-1], path[-2] if len(path) > 1 else None
     maker = node.maker
     if node.is_address or maker.tier > Tier.ASSUMED:
         return None
@@ -35,6 +38,8 @@ def narrowed(scene: Scene, node: Node, reader: Optional[Node]) -> Optional[Suspi
     if found is None:
         return None
     before, bits, after = found
+    if any(scene.value(one.place).value == before for one in path[:-1]) or not _matters(scene, path, before):
+        return None
     text = "cuts 0x%08x to %d bits, which makes it 0x%08x" % (before, bits, after)
     return Suspicion(SuspicionKind.ORIGIN, maker.number, text, maker.tier)
 
@@ -48,9 +53,54 @@ def _cut(before: Optional[int], bits: int, read: Optional[int] = None) -> Option
     return None if is_negative and read != after else (before, bits, after)
 
 
+def _matters(scene: Scene, path: Sequence[Node], value: int) -> bool:
+    # Whether something else would have been made of the value if nobody cut it.
+    for source, node in zip(path[::-1], path[-2::-1]):
+        if node.maker.kind is not MakerKind.COMPUTED or not isinstance(node.place, RegisterPlace):
+            continue
+        given = {SLOTS[source.place.name]: value} if isinstance(source.place, RegisterPlace) else {}
+        made = [
+            step.result for step in _steps(scene, node.maker.number, given) if SLOTS[node.place.name] in step.outputs
+        ]
+        if not made or made[-1] is None or made[-1] == scene.value(node.place).value:
+            return not made or made[-1] is None
+        value = made[-1]
+    return True
+
+
 def _extended(scene: Scene, number: int) -> Optional[Tuple[int, int, int]]:
+    for step in _steps(scene, number):
+        if (
+            step.result is not None
+            and step.op == Op.SIGN
+            and step.detail[0] in _SMALL
+            and step.result != step.inputs[0]
+        ):
+            return step.inputs[0], step.detail[0], step.result
+        if step.result is not None and step.is_cut:
+            found = _cut(step.inputs[0], step.detail[2])
+            if found is not None:
+                return found
+    return None
+
+
+class _Step(NamedTuple):
+    # An operation of an instruction, with the values that are known of it.
+    op: int
+    outputs: Sequence[int]
+    inputs: Sequence[int]
+    detail: Sequence[int]
+    result: Optional[int]
+
+    @property
+    def is_cut(self) -> bool:
+        return self.op == Op.BITS and tuple(self.detail[:2]) == (0, 0) and self.inputs[1] == 0
+
+
+def _steps(scene: Scene, number: int, given: Optional[Mapping[int, int]] = None) -> Iterator[_Step]:
+    # With other values of registers than they had, if some are given; what is cut off these stays.
     template = scene.template(number)
-    known: Dict[int, Optional[int]] = {}
+    known: Dict[int, Optional[int]] = dict(given or {})
 
     def value(slot: int) -> Optional[int]:
         if slot < 0:
@@ -62,12 +112,9 @@ def _extended(scene: Scene, number: int) -> Optional[Tuple[int, int, int]]:
     for op, outputs, inputs, detail in template.steps if template is not None else ():
         values = [one for one in map(value, inputs) if one is not None]
         result = apply(op, detail, values) if op not in IMPURE and len(values) == len(inputs) else None
-        if result is not None and op == Op.SIGN and detail[0] in _SMALL and result != values[0]:
-            return values[0], detail[0], result
-        if result is not None and op == Op.BITS and detail[:2] == (0, 0) and values[1] == 0:
-            found = _cut(values[0], detail[2])
-            if found is not None:
-                return found
+        step = _Step(op, outputs, values, detail, result)
+        if given and result is not None and (step.is_cut or op == Op.SIGN):
+            step = step._replace(result=values[0])
+        yield step
         for slot in outputs:
-            known[slot] = result
-    return None
+            known[slot] = step.result
