@@ -86,7 +86,7 @@ def _explained(scene: Scene, site: FaultSite, registers: Mapping[str, int], at_f
     heap, stacks = Heap(scene, pointers), Stacks(scene, pointers)
     torn, alignment, races = Torn(scene), Alignment(scene, site), Races(scene)
     bounds = Bounds(scene, pointers, stacks)
-    unset, masters, elements = Unset(scene), Masters(scene), Elements(scene)
+    unset, masters, elements = Unset(scene, pointers), Masters(scene), Elements(scene)
     looks = (stacks.look, heap.look, bounds.look, elements.look, unset.look, masters.look, races.look)
     ends: List[End] = []
     at_fault = at_fault or (stacks.at_limit(site) if is_reported(registers, "STKOF") else stacks.at_fault(site))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Tuple
 
-from gdb_etm.diagnosis.pointers import accessed_at
+from gdb_etm.diagnosis.pointers import PointerRoots, accessed_at
 from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
@@ -22,10 +22,12 @@ class Unset:
     """Finds reads of what nobody has set.
 
     :param scene: What is looked at.
+    :param pointers: Where pointers were made.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, pointers: PointerRoots) -> None:
         self._scene = scene
+        self._pointers = pointers
 
     def look(self, node: Node) -> Optional[Suspicion]:
         """Look at a register that an instruction reads, or at a load."""
@@ -65,26 +67,38 @@ class Unset:
 
     def _memory(self, place: MemoryPlace, node: Node) -> Optional[Suspicion]:
         # A load from a frame of what was stored before the frame was there, or never.
-        scene = self._scene
+        scene, maker = self._scene, node.maker
         reader = scene.activation(place.number) if place.number <= len(scene.history) else None
-        if reader is None or not reader.is_whole or reader.function is None:
-            return None
-        top, bottom = scene.register(reader.first, "sp"), scene.register(place.number, "sp")
-        if top is None or bottom is None or not bottom <= place.address < top:
-            return None
-        maker = node.maker
+        is_known = maker.kind in (MakerKind.PUSHED, MakerKind.BEFORE) or accessed_at(maker) is not None
         is_older = maker.kind in (MakerKind.STORED, MakerKind.PUSHED, MakerKind.BEFORE) and maker.tier <= Tier.ASSUMED
-        if (
-            not is_older
-            or maker.number >= reader.first
-            or accessed_at(maker) is None
-            and maker.kind is MakerKind.STORED
-        ):
+        if reader is None or not is_known or not is_older:
             return None
-        found = [one for one in scene.locals(reader, place.number) if one.start <= place.address < one.end]
-        what = min(found, key=lambda one: one.size).name if found else "a local variable"
-        text = "reads %s, which %s has not set" % (what, reader.function.name)
-        return Suspicion(SuspicionKind.UNSET, place.number, text, maker.tier)
+        owner, number = self._owner(reader, place)
+        if owner is None or owner.function is None or not owner.is_whole or maker.number >= owner.first:
+            return None
+        cfa = scene.cfa(owner, number)
+        found = () if cfa is None else scene.names.in_frame(scene.index.address(number), cfa, place.address)
+        what = found[-1].name if found else "a local variable"
+        text = "reads %s, which %s has not set" % (what, owner.function.name)
+        if owner is not reader:
+            callee = scene.function(number + 1)
+            text = "calls %s, which %s" % (callee.name if callee is not None else "a function", text)
+        return Suspicion(SuspicionKind.UNSET, number, text, maker.tier)
+
+    def _owner(self, reader: ActivationSpan, place: MemoryPlace) -> Tuple[Optional[ActivationSpan], int]:
+        # Whose frame a load is from, and where that is: at the load, or at the call that its address was given to.
+        if self._is_of(reader, place.number, place.address):
+            return reader, place.number
+        root = self._pointers.root(self._scene.address_of(place.number))
+        for owner, called_at in self._scene.callers(reader):
+            if self._is_of(owner, called_at, place.address):
+                is_own = root is not None and root.is_stack and self._scene.activation(root.number) is owner
+                return (owner if is_own else None), called_at
+        return None, 0
+
+    def _is_of(self, owner: ActivationSpan, number: int, address: int) -> bool:
+        top, bottom = self._scene.register(owner.first, "sp"), self._scene.register(number, "sp")
+        return top is not None and bottom is not None and bottom <= address < top
 
 
 def _is_handler(reader: ActivationSpan) -> bool:
