@@ -36,7 +36,8 @@ class Decisions:
     def before(self, number: int, address: int) -> Optional[int]:
         """Give the newest branch on which it depended that an instruction ran.
 
-        Where that is none of its own function, it is one on which the function's call depended.
+        Where that is none of its own function, it is one on which the function's call depended.  A handler depends on
+        nothing that the code decides which it interrupts.
 
         :param number: Of the last instruction before that one.
         :param address: That one's.
@@ -49,8 +50,9 @@ class Decisions:
             found = self._inside(number, own, address, is_called)
             if found is not None:
                 return found
-            called_at = own.frame.called_at
-            if called_at is None or own.frame.is_exception or not 1 < called_at <= number:
+            called_at, up = own.frame.called_at, own.frame.up
+            is_handler = own.frame.is_exception or up is not None and up.is_exception
+            if called_at is None or is_handler or not 1 < called_at <= number:
                 return None
             number, address, is_called = called_at - 1, self._scene.index.address(called_at), True
 
