@@ -13,7 +13,7 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.recovery.lift.operations import CONTROL, MSP, PSP
+from gdb_etm.recovery.lift.operations import CONTROL, MSP, PSP, SP
 from gdb_etm.recovery.makers import MakerKind, RegisterPlace
 from gdb_etm.recovery.values import Tier
 
@@ -311,10 +311,19 @@ class Stacks:
                 continue
             if root.address >= top or self._object(root.address) != self._object(accessed.address):
                 return None
-            first = root.trail[-1] if root.trail else number
+            first = next((one for one in reversed(root.trail) if not self._is_pop(one)), number)
             text = "has a pointer first, made before %s is called, to below its frame, where %s writes at #%s"
             text += ": that of a local variable may be gone"
             by = user.function.name if user.function is not None else "code"
             text %= one.function.name, by, format(number, ",")
             return Suspicion(SuspicionKind.ORIGIN, first, text, max(node.maker.tier, root.tier), number)
         return None
+
+    def _is_pop(self, number: int) -> bool:
+        # What restores a caller's register has not made what is in it.
+        template = self._scene.template(number)
+        return (
+            template is not None
+            and SP in template.writes
+            and any(not one.store for one in self._scene.accesses(number))
+        )
