@@ -232,3 +232,65 @@ int main(void)
 def test_a_pointer_that_was_moved_byte_by_byte_is_of_its_block(tmp_path: Path) -> None:
     text = fault_of(tmp_path, ARENA + MOVED, flags=FLAGS)
     assert "==>    forget, crash.c:" in text and "which main reads at" in text, text
+
+
+INLINED = """
+#include "lib.h"
+struct frame { unsigned number, bytes[7]; };
+struct pool { struct frame frames[4]; struct frame *spare[4]; unsigned count; void (*count_up)(struct pool *); };
+static struct pool pool;
+static volatile unsigned sum;
+NOINLINE void count(struct pool *one)
+{
+    sum += one->count;
+}
+static inline __attribute__((always_inline)) void *frame_alloc(struct pool *one)
+{
+    one->count_up(one);
+    return one->count ? one->spare[--one->count] : NULL;
+}
+NOINLINE void frame_free(struct pool *one, void *frame)
+{
+    one->spare[one->count++] = frame;
+}
+NOINLINE struct frame *begin(struct pool *one, unsigned number)
+{
+    struct frame *frame = frame_alloc(one);
+    frame->number = number;
+    frame->bytes[0] = number;
+    return frame;
+}
+NOINLINE void *entry_alloc(struct pool *one)
+{
+    return frame_alloc(one);
+}
+NOINLINE void send(unsigned number)
+{
+    struct frame *entry = entry_alloc(&pool), *frame = begin(&pool, number);
+    entry->number = number;
+    sum += frame->bytes[0] + entry->number;
+    frame_free(&pool, frame);
+    frame_free(&pool, entry);
+}
+NOINLINE void clear(unsigned *place, unsigned words)
+{
+    while (words--)
+        *place++ = 0x30001000;
+}
+int main(void)
+{
+    for (unsigned at = 0; at < 4; ++at)
+        frame_free(&pool, &pool.frames[at]);
+    pool.count_up = count;
+    for (unsigned number = 0; number < 8; ++number)
+        send(number);
+    clear((unsigned *)&pool.count_up, 1);
+    send(8);
+}
+"""
+
+
+def test_blocks_that_an_inlined_allocator_gives_are_not_freed_twice(tmp_path: Path) -> None:
+    text = fault_of(tmp_path, INLINED, flags=FLAGS)
+    assert "frees" not in text, text
+    assert "==>    clear, crash.c:" in text, text

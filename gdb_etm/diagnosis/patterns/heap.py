@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.diagnosis.blocks import Freed, block_of, freed, gives
@@ -12,7 +13,7 @@ from gdb_etm.diagnosis.scene import ActivationSpan, Scene
 from gdb_etm.diagnosis.site import FaultSite
 from gdb_etm.diagnosis.slice import Node
 from gdb_etm.diagnosis.suspicion import Suspicion, SuspicionKind
-from gdb_etm.history.frames import Frame
+from gdb_etm.history.frames import Frame, Function
 from gdb_etm.recovery.lift.operations import Op
 from gdb_etm.recovery.makers import MakerKind, MemoryPlace, RegisterPlace
 from gdb_etm.recovery.values import Tier
@@ -23,6 +24,8 @@ _SMALLEST = 8
 _PUSHED = 128
 # How the address of an object is made.
 _FIXED = (MakerKind.CONSTANT, MakerKind.COMPUTED)
+# So often a block is given by what is not seen, at least, until it is known that there is such a thing.
+_AGAIN = 2
 # Where the way of a pointer is lost.
 _OPEN = (MakerKind.HIDDEN, MakerKind.OUTSIDE)
 
@@ -56,8 +59,28 @@ class Heap:
     def releases(self) -> List[Release]:
         """The blocks that were given back, oldest first."""
         if self._found is None:
-            self._found = self._find()
+            self._found = self._seen(self._find())
         return self._found
+
+    def _seen(self, found: List[Release]) -> List[Release]:
+        # Without those of functions whose blocks are written and freed again and again, and given by what is not seen,
+        # such as an allocator that is inlined.
+        unseen: Counter[Optional[Function]] = Counter()
+        last: Dict[int, Release] = {}
+        for one in found:
+            before, function = last.get(one.address), one.activation.function
+            last[one.address] = one
+            if before is not None and unseen[function] < _AGAIN and self._is_given_unseen(before, one):
+                unseen[function] += 1
+        return [one for one in found if unseen[one.activation.function] < _AGAIN]
+
+    def _is_given_unseen(self, before: Release, release: Release) -> bool:
+        if any(before.number < one < release.number for one in self._given().get(release.address, ())):
+            return False
+        between = range(before.activation.last + 1, release.activation.first)
+        touches = self._scene.index.touching(release.address, _SMALLEST, between.start)
+        stores = [one.number for one in touches if one.store and one.number in between]
+        return any(not self._is_inside(one) for one in stores) and not self._counts(before)
 
     def _find(self) -> List[Release]:
         # By frame: what it frees, and what those it calls free for it.
