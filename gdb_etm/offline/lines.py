@@ -12,7 +12,9 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from gdb_etm.analysis.coverage import LinePiece
 from gdb_etm.history.lines import LineEntry
+from gdb_etm.program.debug_sections import DebugInformation
 from gdb_etm.program.elf import open_elf
+from gdb_etm.program.line_programs import LineProgram
 from gdb_etm.program.loaded import LoadedElf, is_name_of
 from gdb_etm.program.names import name_text
 from gdb_etm.session.debugger import SourceLine
@@ -106,14 +108,14 @@ def load_lines(paths: Iterable[str], below: Optional[int] = None) -> LineTable:
 
 
 def _sequences(elf: Any, loaded: LoadedElf, below: Optional[int]) -> Iterator[List[_Row]]:
-    dwarf = elf.get_dwarf_info()
+    information = DebugInformation(elf)
     seen: Set[int] = set()
-    for unit in dwarf.iter_CUs():
+    for unit in information.dwarf.iter_CUs():
         place = unit.get_top_DIE().attributes.get("DW_AT_stmt_list")
         if place is None or place.value in seen:
             continue  # units may share a table
         seen.add(place.value)
-        program = dwarf.line_program_for_CU(unit)
+        program = information.line_program(unit)
         if program is None or below is not None and not _begins_below(elf, program, below, loaded.has_code_at_zero):
             continue
         for sequence in _unit_sequences(program, _text(unit.get_top_DIE(), "DW_AT_comp_dir")):
@@ -122,38 +124,33 @@ def _sequences(elf: Any, loaded: LoadedElf, below: Optional[int]) -> Iterator[Li
                 yield sequence
 
 
-def _begins_below(elf: Any, program: Any, below: int, with_zero: bool) -> bool:
+def _begins_below(elf: Any, program: LineProgram, below: int, with_zero: bool) -> bool:
     # Sequences begin with a DW_LNE_set_address; what else looks like one does no harm.
     size = elf.elfclass // 8
     pattern = re.compile(re.escape(bytes((0, size + 1, _SET_ADDRESS))) + b"(.{%d})" % size, re.DOTALL)
-    stream = program.stream
-    stream.seek(program.program_start_offset)
-    found = pattern.finditer(stream.read(program.program_end_offset - program.program_start_offset))
+    found = pattern.finditer(program.instructions)
     addresses = (int.from_bytes(one.group(1), "little" if elf.little_endian else "big") for one in found)
     return any(address < below and (address != 0 or with_zero) for address in addresses)
 
 
-def _unit_sequences(program: Any, directory: str) -> Iterator[List[_Row]]:
+def _unit_sequences(program: LineProgram, directory: str) -> Iterator[List[_Row]]:
     # A sequence that does not end is none.  Of one line whose blocks discriminators tell apart, GDB has one entry.
     names: Dict[int, Tuple[str, str]] = {}
     rows: List[_Row] = []
     before: Optional[SourceLine] = None
     has_blocks = False
-    for entry in program.get_entries():
-        state = entry.state
-        if state is None:
-            continue
-        if state.end_sequence:
+    for state in program.rows():
+        if state.ends:
             yield rows + [_Row(state.address, None, True)]
             rows, before = [], None
             continue
         if state.file not in names:
-            names[state.file] = _file_name(program.header, state.file, directory)
+            names[state.file] = _file_name(program, state.file, directory)
         shown, full = names[state.file]
         line = SourceLine(shown, state.line, full) if state.line else None
         has_blocks = bool(state.discriminator) or has_blocks and line == before
         if line != before or not has_blocks:
-            rows.append(_Row(state.address, line, bool(state.is_stmt)))
+            rows.append(_Row(state.address, line, state.is_statement))
         before = line
 
 
@@ -185,17 +182,17 @@ def _name(function: Any) -> str:
     return "?"
 
 
-def _file_name(header: Any, number: int, directory: str) -> Tuple[str, str]:
+def _file_name(program: LineProgram, number: int, directory: str) -> Tuple[str, str]:
     # Before DWARF 5 files and folders count from 1, and folder 0 is the compilation's.
-    base = 0 if header["version"] >= 5 else 1
-    files = header["file_entry"]
+    base = 0 if program.version >= 5 else 1
+    files = program.files
     if not 0 <= number - base < len(files):
         return "?", ""
     entry = files[number - base]
     folder = ""
-    folders = header["include_directory"]
-    if header["version"] >= 5 or entry.dir_index:
-        at = entry.dir_index - base
+    folders = program.directories
+    if program.version >= 5 or entry.directory:
+        at = entry.directory - base
         folder = name_text(folders[at]) if 0 <= at < len(folders) else ""
     name = name_text(entry.name)
     shown = name if os.path.join(directory, folder) == directory or folder == directory else os.path.join(folder, name)

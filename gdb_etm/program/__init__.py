@@ -10,7 +10,8 @@
 - ``cfi.py``: call frame information (DWARF 5, 6.4); ``frame_rows.py``: what it leaves out where frames are released.
 - ``variables.py``: which member of which static variable is at an address, by debug information or by
   ``data_symbols.py``; ``containers.py``: what is within what; ``datatypes.py``, ``spelling.py``: types and their names;
-  ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state.
+  ``dies.py``, ``expressions.py``: entries of debug information, and the places that they state;
+  ``debug_sections.py`` bounds what is read of it; ``line_programs.py``: line tables.
 - ``frame_variables.py``: functions at an address, their parameters (``conventions.py``: their registers), their local
   variables; ``code_entries.py`` finds them by address,
   ``places.py`` the registers and the memory that they are in.

@@ -6,13 +6,13 @@ Architecture (AADWARF32) for register numbers and for what a register without a 
 
 from __future__ import annotations
 
-import io
 from bisect import bisect_right
 from typing import Any, Final, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
 from gdb_etm.program.code_pieces import CodePiece, load_code
+from gdb_etm.program.debug_sections import CountedSection, Work
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.frame_rows import CALLEE_SAVED, FrameRow, with_releases
 from gdb_etm.program.image import Program, load_elf
@@ -21,6 +21,8 @@ from gdb_etm.program.loaded import LoadedElf
 
 _CORE_REGISTERS: Final = 16
 _UNREADABLE: Final = "has call frame information that cannot be read"
+# Of all rows of a function.
+_MOST_RULES: Final = 1 << 20
 _SECTIONS: Final = ((".debug_frame", False), (".eh_frame", True))
 
 # First halfwords of what moves the stack pointer down, or replaces it: mask and value (Armv8-M ARM, C2.4).
@@ -106,6 +108,7 @@ class CallFrames:
     def _decode(self, function: _Function) -> Tuple[List[int], List[Optional[FrameRow]]]:
         try:
             with readable("", _UNREADABLE):
+                _check(function.entry)
                 table = function.entry.get_decoded().table
                 starts = [line["pc"] & ~1 for line in table]
                 rows = [_row(line) for line in table]
@@ -127,6 +130,14 @@ class CallFrames:
     def _moves_stack(self, function: _Function) -> bool:
         code = self._program.read(function.start, function.end - function.start)
         return _t32_moves_stack(code) or _a32_moves_stack(code)
+
+
+def _check(entry: Any) -> None:
+    # Each row holds a rule for each register that was named before it.
+    instructions = [*entry.cie.instructions, *entry.instructions]
+    operands = {one.args[0] for one in instructions if one.args and isinstance(one.args[0], int)}
+    if len(instructions) * len(operands) > _MOST_RULES:
+        raise ImageError("more rules than a function has")
 
 
 def _row(line: Mapping[Any, Any]) -> Optional[FrameRow]:
@@ -200,7 +211,7 @@ def _entries(data: bytes, address: int, little_endian: bool, is_eh: bool) -> Lis
     from elftools.dwarf.structs import DWARFStructs
 
     structs = DWARFStructs(little_endian, 32, 4)
-    information = CallFrameInfo(io.BytesIO(data), len(data), address, structs, is_eh)
+    information = CallFrameInfo(CountedSection(data, Work(len(data))), len(data), address, structs, is_eh)
     found = []
     for entry in information.get_entries():
         if isinstance(entry, FDE):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
-from gdb_etm.program.dies import DebugTree
+from gdb_etm.program.dies import DebugTree, is_of_types
 from gdb_etm.program.loaded import LoadedElf
 
 # First address, and the address just past the last.
@@ -32,7 +32,7 @@ class CodeEntries:
     def __init__(self, tree: DebugTree, loaded: LoadedElf, has_thumb: bool) -> None:
         self.tree = tree
         self._loaded, self._mask = loaded, ~1 if has_thumb else ~0
-        self._lists = tree.dwarf.range_lists()
+        self._code: Dict[Tuple[bool, int], List[CodeRange]] = {}
         self._functions: Dict[int, List[Tuple[int, int, int]]] = {}
         # First address, address just past the last, offset of the unit: by .debug_aranges.
         self._ranges: List[Tuple[int, int, int]] = []
@@ -73,11 +73,18 @@ class CodeEntries:
         """Give the code of an entry, in the file's order.
 
         Where it begins is first."""
+        key = is_of_types(die.cu), die.offset
+        if key not in self._code:
+            self._code[key] = self._ranges_of(die)
+            self.tree.information.count_items(len(self._code[key]))
+        return self._code[key]
+
+    def _ranges_of(self, die: Any) -> List[CodeRange]:
         low, high, ranges = (die.attributes.get("DW_AT_" + name) for name in ("low_pc", "high_pc", "ranges"))
         found: List[CodeRange] = []
-        if ranges is not None and self._lists is not None:
+        if ranges is not None:
             base = base_of(die.cu)
-            for one in self._lists.get_range_list_at_offset(ranges.value, cu=die.cu):
+            for one in self.tree.information.ranges(ranges.value, die.cu):
                 if hasattr(one, "base_address"):
                     base = one.base_address
                 else:

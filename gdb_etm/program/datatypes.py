@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.dies import (
-    ByteOrder,
     DebugTree,
     attribute,
     has_flag,
@@ -21,6 +20,7 @@ from gdb_etm.program.dies import (
     qualified,
     referred,
 )
+from gdb_etm.program.expressions import ByteOrder
 from gdb_etm.program.spelling import spell
 
 STRUCT, UNION, ARRAY, SCALAR, POINTER, FUNCTION, UNKNOWN = (

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import ImageError
+from gdb_etm.program.debug_sections import DebugInformation
+from gdb_etm.program.expressions import ByteOrder
 from gdb_etm.program.names import name_text
 
 # How to go over an attribute: so many bytes; the offset of the next sibling; LEB128; a string; a length and a block.
@@ -39,9 +41,6 @@ _IN_64_BITS = 0xFFFFFFFF
 # Of a number in LEB128.
 _MOST_BITS = 128
 _ORIGINS = ("DW_AT_specification", "DW_AT_abstract_origin")
-
-
-ByteOrder = Literal["little", "big"]
 
 
 class _Shape(NamedTuple):
@@ -69,10 +68,11 @@ class DebugTree:
     """
 
     def __init__(self, elf: Any) -> None:
-        self.dwarf = elf.get_dwarf_info()
+        self.information = DebugInformation(elf)
+        self.dwarf = self.information.dwarf
         self.data: bytes = self.dwarf.debug_info_sec.stream.getvalue()
         self.address_size: int = elf.elfclass // 8
-        self.order: ByteOrder = "little" if elf.little_endian else "big"
+        self.order: ByteOrder = self.information.order
         self._starts = list(_unit_starts(self.data, self.order))
         # Older versions of pyelftools do not know the section.
         types = getattr(self.dwarf, "debug_types_sec", None)

@@ -17,9 +17,10 @@ MAX_BYTES = 1 << 30
 # Sections, or segments: linked programs have some dozens.
 _MOST_PARTS = 1 << 14
 
-# Compressed debug information unpacks to less than so many times the file, or to less than :data:`_SPARE` bytes.
-_MOST_UNPACKED = 64
-_SPARE = 1 << 26
+# Compressed debug information unpacks to less than so many times the file, or to less than :data:`_SPARE` bytes;
+# compilers' shrinks to a fifth.
+_MOST_UNPACKED = 16
+_SPARE = 1 << 22
 
 # The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it states.
 _ZLIB_RATIO = 1032
@@ -82,7 +83,11 @@ def readable(path: str, what: str) -> Iterator[None]:
 
 def reason(error: Exception) -> str:
     """Describe a library's error in one line."""
-    words = " ".join(str(error).split())
+    try:
+        words = " ".join(str(error).split())
+    except ValueError:
+        # It holds a number of more digits than Python writes.
+        words = ""
     return words if " " in words else "%s %s" % (type(error).__name__, words) if words else type(error).__name__
 
 

@@ -5,15 +5,17 @@ Ref: DWARF Debugging Information Format, version 5, 2.5 (expressions), 2.6 (loca
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Literal, Optional, Sequence, Tuple
 
-from gdb_etm.program.dies import ByteOrder
+ByteOrder = Literal["little", "big"]
 
 _ADDR, _ADDRX, _PLUS_UCONST, _PLUS, _MINUS = 0x03, 0xA1, 0x23, 0x22, 0x1C
 _LIT0, _LIT31 = 0x30, 0x4F
 # Sizes of their operands, and whether these have a sign: DW_OP_const1u to DW_OP_const8s.
 _CONSTANTS = {op: (1 << (op - 8) // 2, bool(op & 1)) for op in range(0x08, 0x10)}
 _CONSTU, _CONSTS = 0x10, 0x11
+# Of a number in LEB128.
+_MOST_BITS = 128
 
 
 def static_address(
@@ -64,7 +66,9 @@ def static_address(
 def leb(data: bytes, at: int, signed: bool) -> Tuple[int, int]:
     """Read a number in LEB128 (DWARF 5, 7.6).
 
-    :returns: The number, and the offset behind it."""
+    :returns: The number, and the offset behind it.
+    :raises ValueError: It has more bits than any number of debug information.
+    """
     value = shift = 0
     byte = 0x80
     while byte & 0x80 and at < len(data):
@@ -72,4 +76,6 @@ def leb(data: bytes, at: int, signed: bool) -> Tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _MOST_BITS + 7:
+            raise ValueError("a number of more than %d bits" % _MOST_BITS)
     return value - (1 << shift) if signed and byte & 0x40 else value, at

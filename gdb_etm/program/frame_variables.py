@@ -15,6 +15,7 @@ from gdb_etm.program.data_symbols import changed_copies
 from gdb_etm.program.datatypes import POINTER, STRUCT, DataType, Types
 from gdb_etm.program.dies import DebugTree, attribute, holder_of, name_of, number_of, origins, qualified
 from gdb_etm.program.elf import open_elf, readable
+from gdb_etm.program.line_programs import LineProgram
 from gdb_etm.program.loaded import LoadedElf
 from gdb_etm.program.names import name_text
 from gdb_etm.program.places import Place, expression_at, frame_base_of, places_of
@@ -173,7 +174,6 @@ class _File:
         self._path, self._code = path, code
         self._copies = frozenset(copies)
         self._types = Types(code.tree)
-        self._lists = code.tree.dwarf.location_lists()
         self._names: Dict[int, List[str]] = {}
 
     def functions(self, address: int) -> List[FunctionScope]:
@@ -252,7 +252,7 @@ class _File:
 
     def _frame_base(self, function: Any, address: int) -> Optional[Tuple[str, Optional[int]]]:
         base = function.attributes.get("DW_AT_frame_base")
-        expression = expression_at(base, function, address, self._lists) if base is not None else None
+        expression = expression_at(base, function, address, self._code.tree.information) if base is not None else None
         return frame_base_of(expression) if expression is not None else None
 
     def _block(
@@ -260,7 +260,9 @@ class _File:
     ) -> Iterator[Tuple[LocalVariable, DataType]]:
         for die in self._declarations(scope, *_VARIABLES):
             location, kind = die.attributes.get("DW_AT_location"), self._types.of(die)
-            expression = expression_at(location, die, address, self._lists) if location is not None else None
+            expression = (
+                expression_at(location, die, address, self._code.tree.information) if location is not None else None
+            )
             if expression is None or kind is None:
                 continue
             places = places_of(expression, base, kind.size)
@@ -324,10 +326,10 @@ class _File:
             return "", 0
         unit = holder.cu
         if unit.cu_offset not in self._names:
-            program = self._code.tree.dwarf.line_program_for_CU(unit)
+            program = self._code.tree.information.line_program(unit)
             directory = attribute(unit.get_top_DIE(), "DW_AT_comp_dir")
             folder = directory.value if directory is not None else b""
-            self._names[unit.cu_offset] = _file_names(program.header, folder) if program is not None else []
+            self._names[unit.cu_offset] = _file_names(program, folder) if program is not None else []
         names = self._names[unit.cu_offset]
         return (names[number] if 0 <= number < len(names) else ""), line
 
@@ -355,13 +357,13 @@ def _load(path: str) -> Optional[_File]:
         return None
 
 
-def _file_names(header: Any, directory: bytes) -> List[str]:
+def _file_names(program: LineProgram, directory: bytes) -> List[str]:
     # By number, as the line table names files: without the compilation's own folder.
-    is_old = header["version"] < 5
-    folders = ([directory] if is_old else []) + list(header["include_directory"])
+    is_old = program.version < 5
+    folders = ([directory] if is_old else []) + program.directories
     found = [""] if is_old else []
-    for entry in header["file_entry"]:
-        folder = folders[entry.dir_index] if 0 <= entry.dir_index < len(folders) else b""
+    for entry in program.files:
+        folder = folders[entry.directory] if 0 <= entry.directory < len(folders) else b""
         is_plain = not folder or folder == directory or entry.name.startswith(b"/")
         found.append(name_text(entry.name if is_plain else folder + b"/" + entry.name))
     return found

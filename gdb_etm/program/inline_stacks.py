@@ -107,18 +107,15 @@ class _File:
         return rows[at] if at >= 0 else None
 
     def _read(self, unit: Any) -> List[_Row]:
-        program = self._code.tree.dwarf.line_program_for_CU(unit)
+        program = self._code.tree.information.line_program(unit)
         found: List[_Row] = []
         sequence: List[_Row] = []
-        for entry in program.get_entries() if program is not None else ():
-            state = entry.state
-            if state is None:
-                continue
-            line = None if state.end_sequence else state.line or None
+        for state in program.rows() if program is not None else ():
+            line = None if state.ends else state.line or None
             if sequence and sequence[-1].address == state.address:
                 sequence.pop()
             sequence.append(_Row(state.address, line, state.discriminator))
-            if state.end_sequence:
+            if state.ends:
                 if self._loaded.holds(sequence[0].address):
                     found += sequence
                 sequence = []

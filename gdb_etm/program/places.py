@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.code_entries import base_of
+from gdb_etm.program.debug_sections import DebugInformation
 from gdb_etm.program.expressions import leb
 
 # The canonical frame address, as a place's base.
@@ -95,18 +96,17 @@ def frame_base_of(expression: bytes) -> Optional[_At]:
     return found[0].base, found[0].offset or 0
 
 
-def expression_at(attribute: Any, die: Any, address: int, lists: Any) -> Optional[bytes]:
+def expression_at(attribute: Any, die: Any, address: int, information: DebugInformation) -> Optional[bytes]:
     """Find the location expression that holds at an instruction.
 
     :param attribute: As pyelftools has it, as its entry.
-    :param lists: pyelftools' location lists of the file, or None.
     """
     if isinstance(attribute.value, (list, bytes)):
         return bytes(attribute.value)
-    if lists is None or attribute.form not in ("DW_FORM_sec_offset", "DW_FORM_loclistx", "DW_FORM_data4"):
+    if attribute.form not in ("DW_FORM_sec_offset", "DW_FORM_loclistx", "DW_FORM_data4"):
         return None
     base, default = base_of(die.cu), None
-    for one in lists.get_location_list_at_offset(attribute.value, die=die):
+    for one in information.locations(attribute.value, die):
         if hasattr(one, "base_address"):
             base = one.base_address
         elif hasattr(one, "loc_expr"):
