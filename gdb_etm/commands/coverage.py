@@ -13,7 +13,7 @@ from gdb_etm.exports.formats import COVERAGE_FORMATS, export_coverage
 from gdb_etm.offline.program_sources import sources_of
 from gdb_etm.session.counted import counts_shown
 from gdb_etm.session.session import DebugSession
-from gdb_etm.session.source_files import read_source
+from gdb_etm.session.source_files import read_lines
 from gdb_etm.views.coverage import file_lines, seen_text, source_lines
 
 WHAT = Argument("FILE|FUNCTION", str, "its source, with counts at the margin; without it: a table of the files")
@@ -44,7 +44,7 @@ def coverage_lines(coverage: Coverage, what: str, export: str) -> Iterator[str]:
     elif what:
         file, first, last = _found(coverage, what)
         yield "%s, %s:" % (file.path, seen_text(coverage.instructions, coverage.gaps))
-        yield from source_lines(file, first, last, lambda number: read_source(file.file, number).rstrip())
+        yield from source_lines(file, first, last, read_lines(file.file))
     else:
         yield "%s:" % seen_text(coverage.instructions, coverage.gaps)
         yield from file_lines(coverage)

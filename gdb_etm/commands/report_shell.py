@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Sequence
 
-from gdb_etm.commands.report import written_report
+from gdb_etm.commands.report import shown_folders, written_report
 from gdb_etm.commands.written_objects import report_object
 from gdb_etm.errors import CommandError, harmless
 from gdb_etm.exports.encode import write
@@ -32,7 +32,8 @@ def main(words: Sequence[str]) -> int:
     arguments = _parser().parse_args(words)
     session = _session(arguments)
     unit = CYCLES if arguments.cycles else INSTRUCTIONS
-    found = written_report(session, arguments.output, unit, arguments.id, write)
+    folders = shown_folders(session, arguments.source)
+    found = written_report(session, arguments.output, unit, arguments.id, write, folders)
     lines = [found.line] if arguments.format == "text" else document_lines(report_object(found), arguments.format)
     print(harmless("\n".join(lines)))
     return 0
@@ -47,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="only this trace ID")
     parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")
     parser.add_argument("--cycles", action="store_true", help="the profile counts cycles, where they were traced")
+    about = "a folder whose sources are shown, beside the program's and the current one; may be repeated"
+    parser.add_argument("--source", metavar="DIR", action="append", default=[], help=about)
     add_format(parser)
     return parser
 

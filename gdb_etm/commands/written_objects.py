@@ -8,7 +8,7 @@ from gdb_etm.commands.anonymise import passed_on
 from gdb_etm.commands.declare import Values
 from gdb_etm.commands.doctor import BUNDLE, bundle_lines
 from gdb_etm.commands.profile import WITH_CYCLES, encode_beside
-from gdb_etm.commands.report import DIRECTORY, WrittenReport, written_report
+from gdb_etm.commands.report import DIRECTORY, SOURCE, WrittenReport, shown_folders, written_report
 from gdb_etm.commands.selftest import WORKS, DoctorRows, tested, verdict
 from gdb_etm.commands.threads import TRACE_ID
 from gdb_etm.selftest.findings import StepFinding
@@ -33,7 +33,8 @@ def report_object(found: WrittenReport) -> Dict[str, Any]:
 def _report(session: DebugSession, values: Values) -> Dict[str, Any]:
     unit = CYCLES if values.get(WITH_CYCLES) else INSTRUCTIONS
     folder = values.get(DIRECTORY) or ""
-    return report_object(written_report(session, folder, unit, values.get(TRACE_ID), encode_beside))
+    folders = shown_folders(session, values.all(SOURCE))
+    return report_object(written_report(session, folder, unit, values.get(TRACE_ID), encode_beside, folders))
 
 
 def selftest_object(session: DebugSession, values: Values) -> Dict[str, Any]:

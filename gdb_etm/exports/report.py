@@ -259,13 +259,14 @@ def profile_document(profile: CallProfile) -> Dict[str, Any]:
     return {"unit": profile.unit, "total": profile.total, "nodes": rows, "functions": functions}
 
 
-def coverage_document(coverage: Coverage, text: Callable[[str, int], str]) -> List[Dict[str, Any]]:
+def coverage_document(coverage: Coverage, source: Callable[[str], Tuple[Sequence[str], str]]) -> List[Dict[str, Any]]:
     """Give the source files.
 
     Those that were seen come with all lines, up to the last one that has code.
 
-    :param text: Gives a line of a file.
+    :param source: Gives the lines of a file, and why there are none.
     """
+    read = {file.file: source(file.file) if file.line_ratio.seen else ((), "") for file in coverage.files}
     return [
         {
             "path": file.path,
@@ -275,11 +276,8 @@ def coverage_document(coverage: Coverage, text: Callable[[str, int], str]) -> Li
             "counts": [
                 [one.line, one.times, [list(branch) for branch in one.branches if any(branch)]] for one in file.lines
             ],
-            "source": (
-                [text(file.file, number) for number in range(1, file.lines[-1].line + 1)]
-                if file.line_ratio.seen
-                else []
-            ),
+            "source": [text.rstrip() for text in read[file.file][0][: file.lines[-1].line]],
+            "note": read[file.file][1],
         }
         for file in coverage.files
     ]

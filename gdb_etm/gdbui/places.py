@@ -27,6 +27,8 @@ _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 # Columns of "maint info line-table": GDB 13 and older have one for the address; from GDB 14 on the relocated address
 # stands before the file's own.
 _ADDRESSES = ("ADDRESS", "REL-ADDRESS")
+# "  `/there' -> `/here'.": of a rule of "set substitute-path".
+_SUBSTITUTE = re.compile(r"' -> `(.*)'\.$", re.MULTILINE)
 
 
 class _LineTableRow(NamedTuple):
@@ -134,6 +136,12 @@ class GdbPlaces:
         """Read a source line."""
         text = read_source(file, line)
         return text.rstrip("\n") if text else None
+
+    def source_folders(self) -> List[str]:
+        """List those of ``directory`` and ``set substitute-path``."""
+        found = _SUBSTITUTE.findall(gdb.execute("show substitute-path", False, True))
+        named = [one for one in (gdb.parameter("directories") or "").split(os.pathsep) if not one.startswith("$")]
+        return [os.path.expanduser(folder) for folder in [*named, *found] if os.path.isabs(os.path.expanduser(folder))]
 
     def has_arguments(self, address: int, name: str) -> bool:
         """Look for arguments among the symbols of a function's block."""

@@ -5,7 +5,7 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``session.py``: what everything shares; it reacts to halts, resumes and the end of a connection.  ``settings.py``:
   changes of settings.
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
-  ``source_files.py``: lines of source.
+  ``source_files.py``: lines of source; ``source_folders.py``: which may be shown to others.
 - ``connecting.py``: from a user's request to a connection; ``opening.py``: by way of pyOCD or of GDB's own connection;
   ``servers.py``: what other GDB servers do in their own way; ``monitor_port.py``: OpenOCD's access ports;
   ``connection.py``: the trace unit and buffer that it reaches; ``disconnecting.py``: how a connection ends;

@@ -74,6 +74,9 @@ class ReplayPlaces(SymbolTables, Locations, Protocol):
     def text(self, file: str, line: int) -> Optional[str]:
         """Read a source line with its blanks; None without a file."""
 
+    def source_folders(self) -> List[str]:
+        """List the folders where the debugger looks for sources."""
+
     def has_arguments(self, address: int, name: str) -> bool:
         """Check whether the function of that name around an address takes any."""
 

@@ -30,7 +30,7 @@ from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.listing import HaltNotes, is_start
 from gdb_etm.session.past import recovered
 from gdb_etm.session.session import DebugSession
-from gdb_etm.session.source_files import read_source
+from gdb_etm.session.source_files import read_lines, refusal
 from gdb_etm.views.history import event_text
 from gdb_etm.views.text import bytes_text, end_text, gap_lines, gap_text, plural
 
@@ -78,7 +78,7 @@ def report_document(session: DebugSession, decoded: Decoded, parts: ReportParts)
         "calls": calls_document(calls.rows(), len(history), label, gap),
         "timeline": timeline_document(timeline_of(debugger, decoded, INSTRUCTIONS)),
         "profile": profile_document(parts.profile),
-        "coverage": coverage_document(parts.coverage, lambda file, line: read_source(file, line).rstrip()),
+        "coverage": coverage_document(parts.coverage, lambda file: (read_lines(file), refusal(file))),
     }
 
 

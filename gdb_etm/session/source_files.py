@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, NamedTuple, Tuple
+from contextlib import contextmanager
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from gdb_etm.files import read_regular
+from gdb_etm.session.source_folders import SourceFolders
 
 # Bytes of a source file (those that programs write are large, too), and of those that are kept.
 _MOST, _MOST_KEPT = 1 << 24, 1 << 25
@@ -18,6 +20,18 @@ class _Source(NamedTuple):
 
 
 _kept: Dict[str, _Source] = {}
+# What is read is for others' eyes, too, where there is one; the last one counts.
+_limits: List[SourceFolders] = []
+
+
+@contextmanager
+def only_within(folders: SourceFolders) -> Iterator[None]:
+    """Read no other sources in the ``with`` block."""
+    _limits.append(folders)
+    try:
+        yield
+    finally:
+        _limits.pop()
 
 
 def read_source(file: str, line: int) -> str:
@@ -29,11 +43,25 @@ def read_source(file: str, line: int) -> str:
     :param line: From 1.
     :returns: ``""`` when there is no such line, or nothing that can be read at once.
     """
-    try:
-        lines = _read(file)
-    except (OSError, ValueError):
-        return ""
+    lines = read_lines(file)
     return lines[line - 1] + "\n" if 0 < line <= len(lines) else ""
+
+
+def read_lines(file: str) -> List[str]:
+    """Read a source file's lines, without their ends.
+
+    :param file: As debug information names it, which may name anything.
+    :returns: No line where there is nothing that can be read at once.
+    """
+    try:
+        return [] if _limits and _limits[-1].refusal(file) else _read(file)
+    except (OSError, ValueError):
+        return []
+
+
+def refusal(file: str) -> str:
+    """Say why a file's lines are not read; empty where they are."""
+    return _limits[-1].refusal(file) if _limits else ""
 
 
 def _read(file: str) -> List[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Iterator, List, Optional
+from itertools import chain
+from typing import Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.analysis.coverage import Coverage, FileCoverage, LineCoverage, Ratio
 from gdb_etm.views.text import align, plural
@@ -55,19 +56,21 @@ def _cells(*ratios: Ratio) -> List[str]:
     return cells
 
 
-def source_lines(file: FileCoverage, first: int, last: int, text: Callable[[int], str]) -> Iterator[str]:
+def source_lines(file: FileCoverage, first: int, last: int, source: Sequence[str]) -> Iterator[str]:
     """List a file's source with counts at the margin.
 
     :param first: The first line, from 1.
     :param last: The last line.
-    :param text: Gives a line of source.
+    :param source: The file's lines; those behind them are listed where they have code.
     """
     known = {one.line: one for one in file.lines}
     width = len(str(last))
-    for number in range(first, last + 1):
+    behind = [number for number in sorted(known) if max(first - 1, len(source)) < number <= last]
+    for number in chain(range(first, min(last, len(source)) + 1), behind):
         line = known.get(number)
+        text = source[number - 1].rstrip() if number <= len(source) else ""
         margin = "" if line is None else "{:,}".format(line.times) if line.times else UNSEEN
-        yield ("%*s  %*d  %s" % (_COUNT_WIDTH, margin, width, number, text(number))).rstrip()
+        yield ("%*s  %*d  %s" % (_COUNT_WIDTH, margin, width, number, text)).rstrip()
         if line is not None:
             yield from _branch_lines(line, _COUNT_WIDTH + width + 4)
 

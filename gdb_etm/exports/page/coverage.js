@@ -16,13 +16,13 @@ class CoverageView {
     ];
     const rows = this.files.map((file) => [file.path, ratio(file.lines), ratio(file.branches), ratio(file.functions), file]);
     sortedTable(document.getElementById("coverage-table"), columns, rows, 0);
-    const seen = this.files.filter((file) => file.source.length);
+    const seen = this.files.filter((file) => file.lines[0]);
     if (seen.length) this.open(seen.reduce((most, file) => (file.lines[0] > most.lines[0] ? file : most)));
     else this.list.box.hidden = true;
   }
 
   button(file) {
-    if (!file.source.length) return file.path;
+    if (!file.lines[0]) return file.path;
     const made = make("button", "link", file.path);
     made.type = "button";
     made.addEventListener("click", () => this.open(file));
@@ -30,25 +30,28 @@ class CoverageView {
   }
 
   open(file) {
-    this.file = file;
     this.counts = new Map(file.counts.map((one) => [one[0], one]));
-    document.getElementById("source-name").textContent = file.path;
+    // Lines with code count where there is no text, too.
+    const behind = file.counts.filter((one) => one[0] > file.source.length);
+    this.rows = [...file.source.map((text, row) => [row + 1, text]), ...behind.map((one) => [one[0], ""])];
+    document.getElementById("source-name").textContent = file.note ? `${file.path} (${file.note})` : file.path;
     this.list.selected = -1;
-    this.list.setCount(file.source.length);
-    const first = file.counts.find((one) => one[1] > 0);
-    if (first) this.list.show(first[0] - 1);
+    this.list.setCount(this.rows.length);
+    const first = this.rows.findIndex((row) => (this.counts.get(row[0]) || [0, 0])[1] > 0);
+    if (first >= 0) this.list.show(first);
   }
 
   element(row) {
-    const [, times, branches] = this.counts.get(row + 1) || [row + 1, undefined, []];
+    const [line, text] = this.rows[row];
+    const [, times, branches] = this.counts.get(line) || [line, undefined, []];
     const count = times === undefined ? "" : times ? numberText(times) : "-";
     const ways = branches.map((one) => one.map((way) => (way ? numberText(way) : "never seen")));
     return make(
       "div",
       times === undefined ? "" : times ? "seen" : "unseen",
       make("span", "weak", count.padStart(10)),
-      make("span", "weak", String(row + 1).padStart(5) + " "),
-      make("span", "", this.file.source[row].replaceAll("\t", "    ")),
+      make("span", "weak", String(line).padStart(5) + " "),
+      make("span", "", text.replaceAll("\t", "    ")),
       make("span", "value", ways.map(([taken, not]) => `branch: taken ${taken}, not taken ${not}`).join("; ")),
     );
   }
