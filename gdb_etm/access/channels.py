@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import struct
 import threading
 from contextlib import closing
 from typing import BinaryIO
@@ -18,6 +20,8 @@ from gdb_etm.sockets.listener import listen_on
 MAX_CLIENTS = 32
 # How long a client waits for the place of one that is just leaving, in seconds.
 _WAIT_FOR_A_PLACE = 2.0
+# How long a client may take nothing of a reply, in seconds: what is reported to all clients waits for each.
+_SILENT_SECONDS = 10
 _FULL = "%d clients are connected already; disconnect one of them first" % MAX_CLIENTS
 
 
@@ -88,6 +92,8 @@ class ControlPort:
     def _serve(self, connection: socket.socket) -> None:
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if os.name == "posix":
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SILENT_SECONDS, 0))
             with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
                 if not _knows_us(reader.readline(MAX_LINE)):
                     return

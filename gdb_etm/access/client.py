@@ -13,9 +13,20 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.access.process import SERVER, ServerProcess
 from gdb_etm.access.stream import LineStream
-from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
-from gdb_etm.errors import AccessError, ConnectError, EtmError
-from gdb_etm.sockets.peers import is_strangers
+from gdb_etm.access.wire import (
+    MAX_WORDS,
+    NO_CORE,
+    Hello,
+    Message,
+    decode_words,
+    error_from,
+    parse_hello,
+    reply_fields,
+    reply_number,
+    reply_texts,
+)
+from gdb_etm.errors import AccessError, ConnectError, EtmError, plain
+from gdb_etm.sockets.peers import ipv4_of, is_local, is_strangers
 
 # How long pyOCD may take to open probe and target.
 HELLO_SECONDS = 30.0
@@ -27,6 +38,8 @@ _CHUNK_WORDS = MAX_WORDS // 2
 _CLOSING_SECONDS = 7.0
 _STARTING_SECONDS = 2.0
 _HALT_POLL_SECONDS = 0.01
+# How long what was said unasked is read, however much it is.
+_NOTICES_SECONDS = 1.0
 
 # Called about every second while the process starts, with the seconds since the start.
 Progress = Callable[[float], None]
@@ -75,23 +88,23 @@ class Client:
 
     def states(self) -> List[str]:
         """Return what each core of ``hello.cores`` does: ``"running"``, ``"halted"``, ``"sleeping"``..."""
-        return [str(state) for state in self.request({"op": "status"}).get("states", [])]
+        return reply_texts(self.request({"op": "status"}), "states")
 
     def log(self) -> List[str]:
         """Return pyOCD's last warnings, oldest first."""
-        return [str(line) for line in self.request({"op": "log"}).get("lines", [])]
+        return reply_texts(self.request({"op": "log"}), "lines")
 
     def versions(self) -> Dict[str, str]:
         """Return the versions there: of Python, pyOCD, the probe's firmware."""
-        found = self.request({"op": "versions"}).get("versions", {})
-        return {str(name): str(version) for name, version in found.items()}
+        found = reply_fields(self.request({"op": "versions"}), {"versions": dict})["versions"]
+        return {plain(name): plain(str(version)) for name, version in found.items()}
 
     def debug_port(self, power_up: bool = False) -> int:
         """Read the debug port's CTRL/STAT register.
 
         :param power_up: Whether to ask for power of the debug and system domains before.
         """
-        return int(self.request({"op": "debug_port", "power_up": power_up})["value"])
+        return reply_number(self.request({"op": "debug_port", "power_up": power_up}), "value")
 
     def run(self) -> None:
         """Resume the core of ``hello.core``, past a breakpoint where it stands.
@@ -132,8 +145,8 @@ class Client:
         :raises AccessError: The target does not answer, or no core was opened.
         :raises EtmError: The core runs.
         """
-        found = self.request({"op": "registers"}).get("registers", {})
-        return {str(name): int(value) for name, value in found.items()}
+        found = reply_fields(self.request({"op": "registers"}), {"registers": dict})["registers"]
+        return {plain(name): reply_number(found, name) for name in found}
 
     def set_breakpoint(self, address: int) -> None:
         """Set a breakpoint on an instruction, until this client goes.
@@ -224,8 +237,9 @@ class Client:
         """
         if self._loss is not None and not self._stream.closed:
             raise self._loss
+        end = time.monotonic() + seconds + _NOTICES_SECONDS
         try:
-            while not self._stream.closed:
+            while not self._stream.closed and time.monotonic() < end:
                 with self._turn:
                     self._heed(self._stream.receive(seconds))
         except TimeoutError:
@@ -278,7 +292,7 @@ class RemotePort:
 
     def read32(self, address: int) -> int:
         """Read one word."""
-        return int(self._client.request({"op": "read32", "ap": self._ap, "address": address})["value"])
+        return reply_number(self._client.request({"op": "read32", "ap": self._ap, "address": address}), "value")
 
     def write32(self, address: int, value: int) -> None:
         """Write one word; it has reached the bus on return."""
@@ -353,14 +367,14 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
     :raises ConnectError: Nothing of ours listens there.
     """
     where = "%s:%d" % (host, port)
-    if not _is_local(host):
+    if not is_local(host):
         raise ConnectError(
             "%s is another machine; forward its two ports to this one (ssh -L), then etm connect localhost:%d"
             % (where, port)
         )
     try:
         # gdb-etm serve listens at IPv4 addresses alone: at the others anybody may.
-        connection = socket.create_connection((_ipv4(host), port), seconds)
+        connection = socket.create_connection((ipv4_of(host), port), seconds)
     except OSError as error:
         raise ConnectError("no gdb-etm serve at %s (%s)" % (where, error)) from None
     connection.settimeout(None)
@@ -382,16 +396,3 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
     except BaseException:
         stream.close()
         raise
-
-
-def _ipv4(host: str) -> str:
-    return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-
-
-def _is_local(host: str) -> bool:
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return False
-    addresses = [str(entry[4][0]) for entry in found]
-    return all(address == "::1" or address.startswith("127.") for address in addresses)

@@ -14,6 +14,8 @@ from gdb_etm.access.wire import MAX_LINE, Message, decode_line, encode_line
 
 _POLL_SECONDS = 0.1
 _READ_BYTES = 1 << 16
+# What a pipe or a socket takes at once when it is ready (Linux, pipe(7): PIPE_BUF), and how long it may not be.
+_WRITE_BYTES, _WRITE_SECONDS = 1 << 12, 10.0
 
 
 class _File(Protocol):
@@ -67,13 +69,17 @@ class LineStream:
         """Send one message.
 
         :raises EOFError: The other side is gone.
+        :raises TimeoutError: It takes nothing.
         """
         line = (b"\n" if self._broken else b"") + encode_line(message)
         self._broken = True
         sent = 0
         try:
             while sent < len(line):
-                sent += os.write(self._writer.fileno(), line[sent:])
+                self._wait_for_room()
+                sent += os.write(self._writer.fileno(), line[sent : sent + _WRITE_BYTES])
+        except TimeoutError:
+            raise
         except OSError:
             raise EOFError from None
         self._broken = False
@@ -111,6 +117,13 @@ class LineStream:
                 file.close()
             except OSError:
                 pass  # it was broken already
+
+    def _wait_for_room(self) -> None:
+        # In short steps, too.
+        deadline = time.monotonic() + _WRITE_SECONDS
+        while not select.select([], [self._writer], [], _POLL_SECONDS)[1]:
+            if time.monotonic() >= deadline:
+                raise TimeoutError
 
     def _fill(self, deadline: float) -> None:
         """Receive some bytes, waiting in short steps.

@@ -30,6 +30,11 @@ MAX_WORDS = 4096
 # Most writes that one client may leave to be done when it is gone.
 MAX_AT_END = 256 + (1 << 14)
 
+# The largest number of a reply.
+_MOST = (1 << 64) - 1
+# Of accesses that failed.
+_KINDS = ("fault", "timeout", "lost", "busy")
+
 # One line, parsed.
 Message = Dict[str, Any]
 
@@ -184,6 +189,34 @@ def _checked(fields: Message, kinds: Mapping[str, type]) -> Message:
     return {name: plain(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
+def reply_fields(reply: Message, kinds: Mapping[str, type]) -> Message:
+    """Give fields of a reply, by what each has to be.
+
+    :raises AccessError: One is missing, of another kind, or a number that is negative or longer than 64 bits.
+    """
+    for name, kind in kinds.items():
+        found: Any = reply.get(name)
+        if type(found) is not kind or type(found) is int and not 0 <= found <= _MOST:
+            raise AccessError('the process beside GDB sent a reply without a right "%s"' % name)
+    return {name: reply[name] for name in kinds}
+
+
+def reply_number(reply: Message, name: str) -> int:
+    """Give a number of a reply.
+
+    :raises AccessError: It is no number of 64 bits.
+    """
+    return int(reply_fields(reply, {name: int})[name])
+
+
+def reply_texts(reply: Message, name: str) -> List[str]:
+    """Give texts of a reply, each as one line.
+
+    :raises AccessError: They are no list.
+    """
+    return [plain(str(one)) for one in reply_fields(reply, {name: list})[name]]
+
+
 def error_message(error: EtmError) -> Message:
     """Describe an error for the other side."""
     if isinstance(error, AccessError):
@@ -202,5 +235,5 @@ def error_from(fields: Any) -> EtmError:
         return ConnectError(message)
     if kind == "request":
         return EtmError(message)
-    address: Optional[int] = fields.get("address") if isinstance(fields.get("address"), int) else None
-    return AccessError(message, address, str(kind))
+    address: Optional[int] = fields.get("address") if type(fields.get("address")) is int else None
+    return AccessError(message, address, kind if kind in _KINDS else "fault")

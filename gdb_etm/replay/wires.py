@@ -11,6 +11,8 @@ from gdb_etm.errors import ConnectError
 from gdb_etm.sockets.acceptor import Acceptor
 
 _READ_BYTES = 1 << 16
+# What a pipe or a socket takes at once when it is ready (Linux, pipe(7): PIPE_BUF).
+_WRITE_BYTES = 1 << 12
 _SEND_SECONDS = 10.0
 
 
@@ -66,7 +68,7 @@ class Wire:
             while sent < len(data):
                 if not select.select([], [self._writer], [], _SEND_SECONDS)[1]:
                     raise EOFError
-                sent += os.write(self._writer.fileno(), data[sent : sent + _READ_BYTES])
+                sent += os.write(self._writer.fileno(), data[sent : sent + _WRITE_BYTES])
         except OSError:
             raise EOFError from None
 

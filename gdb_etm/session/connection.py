@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client
 from gdb_etm.access.recording import DEBUG_PORT, AccessLog, PortAccess, recorded
-from gdb_etm.access.wire import Message
+from gdb_etm.access.wire import Message, reply_fields
 from gdb_etm.capture import Core, MemoryImage, RawCapture, with_images
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
@@ -26,6 +26,8 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionState
 
+# What the process says of where GDB looks.
+_PAST = {"past": bool, "runs": int, "number": int, "last": int}
 # The process may have to recover the values of many instructions.
 _RELY_SECONDS = 60.0
 
@@ -178,9 +180,8 @@ class TargetConnection:
         :returns: Whether GDB looks at the past, and has values that rested on something else.
         """
         message = {"op": "rely", "settings": dict(settings)}
-        return (
-            self._client is not None and self.reverses and self._client.request(message, _RELY_SECONDS)["past"] is True
-        )
+        asked = self._client if self.reverses else None
+        return asked is not None and asked.request(message, _RELY_SECONDS).get("past") is True
 
     @property
     def reverses(self) -> bool:
@@ -230,7 +231,8 @@ class TargetConnection:
         return {**self._special.missing(known), **self._special.status()}
 
     def _reverse(self) -> Message:
-        return self._client.request({"op": "past"}) if self._client is not None and self.reverses else {}
+        asked = self._client if self.reverses else None
+        return {} if asked is None else reply_fields(asked.request({"op": "past"}), _PAST)
 
     def check(self, seconds: float = 0.001) -> None:
         """Check for a lost probe or process, waiting some seconds for it.

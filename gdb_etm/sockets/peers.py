@@ -55,6 +55,24 @@ def is_own(connection: socket.socket) -> bool:
         return False
 
 
+def is_local(host: str) -> bool:
+    """Whether a host's name is one of this machine's."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    addresses = [str(entry[4][0]) for entry in found]
+    return all(address == "::1" or address.startswith("127.") for address in addresses)
+
+
+def ipv4_of(host: str) -> str:
+    """Give a host's IPv4 address.
+
+    :raises OSError: It has none.
+    """
+    return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+
+
 def is_strangers(connection: socket.socket) -> bool:
     """Whether another user, but for root, owns what we connected to.
 
