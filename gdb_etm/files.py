@@ -1,6 +1,6 @@
-"""Safe reading of files made by others.
+"""Safe reading of files made by others, and writing beside them.
 
-Files that are opened neither wait nor are too large.
+Files that are opened for reading neither wait nor are too large.
 
 A FIFO would hold up the debugger until somebody writes to it, a device may do anything when it is opened, and a size
 that a file states about itself decides how much memory is asked for.
@@ -78,6 +78,22 @@ def read_regular(path: str, most: int) -> bytes:
     """
     with open_regular(path, most) as file:
         return file.read(most)
+
+
+def through_own_links(path: str, flags: int) -> int:
+    """Open a file for writing, as the ``opener`` of :func:`open`.
+
+    Where others may write, such as in a folder below ``/tmp``, a link of theirs may lead to any file of this user's.
+
+    :raises OSError: It is a link of another user's, but for root; or it cannot be opened.
+    """
+    follows = False
+    if hasattr(os, "geteuid") and os.path.islink(path):
+        follows = os.lstat(path).st_uid in (os.geteuid(), 0)
+        if not follows:
+            raise OSError(errno.ELOOP, "it is a link of another user's", path)
+    # Names change in between.
+    return os.open(path, flags if follows else flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def size_of(file: RegularFile) -> int:

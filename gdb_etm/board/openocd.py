@@ -24,6 +24,7 @@ from gdb_etm.board.options import board_options
 from gdb_etm.board.plugin import BoardProbePlugin
 from gdb_etm.board.variants import CORTEX_A
 from gdb_etm.errors import EtmError
+from gdb_etm.files import through_own_links
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
 
 _RECEIVED_BYTES = 1 << 16
@@ -106,7 +107,7 @@ def _run(arguments: argparse.Namespace) -> None:
         path = arguments.config or os.path.join(os.path.dirname(listener.where), _CONFIG)
         if arguments.config is None and listener.port:
             raise ValueError("--port goes with --config FILE, which tells OpenOCD where the port is")
-        with open(path, "w", encoding="utf-8") as config:
+        with open(path, "w", encoding="utf-8", opener=through_own_links) as config:
             config.write(configuration(arguments.name, listener))
         if listener.warning:
             print("gdb-etm board: %s" % listener.warning, file=sys.stderr)

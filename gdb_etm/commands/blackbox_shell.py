@@ -7,7 +7,7 @@ import os
 from typing import Sequence
 
 from gdb_etm.errors import CommandError
-from gdb_etm.files import read_regular
+from gdb_etm.files import read_regular, through_own_links
 from gdb_etm.views.schema import add_format, document, document_lines
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "firmware")
@@ -42,7 +42,7 @@ def _written(folder: str, replace: bool) -> Sequence[str]:
             if os.path.lexists(path) and not replace and read_regular(path, _LARGEST) != content:
                 raise CommandError("%s is there, and is another file; -f replaces it" % path)
         for path, content in zip(paths, contents):
-            with open(path, "wb") as file:
+            with open(path, "wb", opener=through_own_links) as file:
                 file.write(content)
     except OSError as error:
         raise CommandError("%s: %s" % (error.filename or folder, error.strerror or error))

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.exports.page import encode_report
+from gdb_etm.files import through_own_links
 
 # The messages of profile.proto, as far as they are written: of each field its number, its name, and its type; those
 # that begin with a capital are messages, those with "*" are repeated.
@@ -187,7 +188,7 @@ def write(kind: str, path: str, document: Mapping[str, Any]) -> None:
         wanted = error.name or "a library"
         raise CommandError('%s is missing for this format: pip install "gdb_etm[report]"' % wanted) from error
     try:
-        with open(path, "wb") as file:
+        with open(path, "wb", opener=through_own_links) as file:
             file.write(data)
     except OSError as error:
         raise CommandError("cannot write %s: %s" % (path, error.strerror)) from error

@@ -16,6 +16,7 @@ from gdb_etm.exports.lcov import lcov_lines
 from gdb_etm.exports.pprof import pprof_document
 from gdb_etm.exports.sources import SourceOf
 from gdb_etm.exports.speedscope import speedscope_lines
+from gdb_etm.files import through_own_links
 from gdb_etm.history.frames import Function
 
 # Makes the file of a document: its kind, the file's path, the document.
@@ -95,7 +96,7 @@ def write_lines(path: str, lines: Iterable[str]) -> None:
     :raises CommandError: It cannot be written.
     """
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", opener=through_own_links) as file:
             for line in lines:
                 file.write(line + "\n")
     except OSError as error:

@@ -14,6 +14,7 @@ from gdb_etm.exports.sample_profile import LlvmProfile, autofdo_counts
 from gdb_etm.farm.libraries import library
 from gdb_etm.farm.store import ParquetStore
 from gdb_etm.farm.tables import EDGES, RANGES, FarmTable
+from gdb_etm.files import through_own_links
 from gdb_etm.offline.program_sources import ProgramSources
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
@@ -105,7 +106,7 @@ def write_samples(samples: ProgramSamples, path: str) -> str:
     """
     words, lines = next(found for end, found in SAMPLE_FORMATS.items() if path.endswith(end))
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(path, "w", encoding="utf-8", newline="\n", opener=through_own_links) as file:
             file.writelines(line + "\n" for line in lines(samples))
     except OSError as error:
         raise CommandError("cannot write %s: %s" % (path, error.strerror)) from error

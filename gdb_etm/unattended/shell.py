@@ -11,6 +11,7 @@ from types import FrameType
 from typing import List, Optional, Sequence
 
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.files import through_own_links
 from gdb_etm.unattended.document import result_document, run_object
 from gdb_etm.unattended.figures import CheckOutcome
 from gdb_etm.unattended.junit import junit_text
@@ -87,7 +88,7 @@ def _write(result: ScriptResult, folder: Optional[str], junit: Optional[str]) ->
 
 def _write_text(path: str, text: str) -> None:
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", opener=through_own_links) as file:
             file.write(text)
     except OSError as error:
         raise CommandError("cannot write %s: %s" % (path, error.strerror)) from error
