@@ -18,6 +18,11 @@ def text_of(read: Callable[[], str]) -> str:
     return one_line(_decoded(read))
 
 
+def tabbed(text: str) -> str:
+    """Give one line of a text whose parts are set apart by tabs."""
+    return "\t".join(map(one_line, text.split("\t")))
+
+
 def ask(command: str) -> str:
     """Run one of GDB's commands, and give what it prints.
 

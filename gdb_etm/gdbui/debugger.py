@@ -10,7 +10,7 @@ import gdb
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
-from gdb_etm.gdbui.charset import ask, text_of
+from gdb_etm.gdbui.charset import ask, tabbed, text_of
 from gdb_etm.gdbui.running import TimedRun, kept_quiet
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, minimal_symbol
@@ -387,9 +387,9 @@ def _gdb_text(address: int, code: bytes) -> Optional[str]:
         if bytes(inferior.read_memory(address, len(code))) != code:
             return None
         instruction = architecture.disassemble(address)[0]
-    except gdb.error:
+    except (gdb.error, UnicodeDecodeError):
         return None
-    return str(instruction["asm"]) if instruction["length"] == len(code) else None
+    return tabbed(instruction["asm"]) if instruction["length"] == len(code) else None
 
 
 def display_name(symtab: gdb.Symtab) -> str:

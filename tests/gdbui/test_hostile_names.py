@@ -73,6 +73,14 @@ def test_a_name_is_one_line_of_every_listing_and_export(tmp_path: Path) -> None:
     assert b"st\\xe4rts_wit\n" in subprocess.check_output(functions, cwd=str(tmp_path), env=plain)
 
 
+def test_a_name_is_one_line_of_an_instruction_too(tmp_path: Path) -> None:
+    path = program(tmp_path, named("ring_get", "r\nforged"), (b"\0starts_with\0", b"\0starts\xffwith\0"))
+    output = run_gdb(["etm connect board:m33 --elf %s" % path, *RUN, "etm history -4000"], tmp_path)
+    assert re.search(r" bl +0x[0-9a-f]+ <r\?forged>$", output, re.MULTILINE), output[-3000:]
+    assert re.search(r" bl +0x[0-9a-f]+ <starts\ufffdwith>$", output, re.MULTILINE), output[-3000:]
+    assert not re.search("^forged", output, re.MULTILINE)
+
+
 def test_a_file_that_a_snapshot_names_is_no_server(tmp_path: Path) -> None:
     connect = "etm connect board:m33 --elf %s" % DEMO
     run_gdb([connect, *RUN, "etm save saved"], tmp_path)
