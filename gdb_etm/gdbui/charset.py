@@ -19,7 +19,7 @@ def text_of(read: Callable[[], str]) -> str:
 
 
 def tabbed(text: str) -> str:
-    """Give one line of a text whose parts are set apart by tabs."""
+    """Give one line of a text with tabs between its parts."""
     return "\t".join(map(one_line, text.split("\t")))
 
 
