@@ -149,6 +149,10 @@ class MayAlias:
                 return number, False
         return _NOWHERE, False
 
+    def newest_before(self, later: int) -> int:
+        """Give the newest of these stores before an access; there is one."""
+        return self.unresolved[bisect_left(self.unresolved, later) - 1]
+
     def _first_supposed(self, stores: List[int], byte: int, grounds: Sequence[Ground]) -> Tuple[int, bool]:
         # The same where all stores are supposed to miss, but those that may change any memory, and too many.
         for number in self._anywhere:

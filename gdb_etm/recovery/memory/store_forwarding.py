@@ -6,7 +6,7 @@ again when more is known of that barrier.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Final, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Container, Dict, Final, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
@@ -59,7 +59,7 @@ class StoreForwarding:
         # Bytes of each load that are linked, a bit for each.
         self.linked = bytearray(len(ssa.accesses))
         # Bytes of each word that are linked to the end.
-        self._ended: Dict[int, int] = {}
+        self.ended: Dict[int, int] = {}
         self._waiting = WaitingBytes()
         # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
@@ -67,13 +67,13 @@ class StoreForwarding:
         # Accesses that have news.
         self.news: List[int] = []
         # Pairs of accesses that are not linked, whatever is supposed.
-        self.forbidden: Set[Tuple[int, int]] = set()
+        self.forbidden: Container[Tuple[int, int]] = frozenset()
 
     def copy(self) -> "StoreForwarding":
         """Copy it, to be changed on its own."""
         made = StoreForwarding(self._ssa, self._begin, self._end, self._readable, self)
         made.resolved, made.linked = bytearray(self.resolved), bytearray(self.linked)
-        made._ended, made.news = dict(self._ended), list(self.news)
+        made.ended, made.news = dict(self.ended), list(self.news)
         made._waiting = self._waiting.copy()
         made.blocked, made.forbidden = dict(self.blocked), self.forbidden
         return made
@@ -94,7 +94,7 @@ class StoreForwarding:
         before, self._end = self._end, end
         for word, touched in list(self.cells.touched.items()):
             if end(word) is not None and (before is None or before(word) is None):
-                self._ended.pop(word, None)
+                self.ended.pop(word, None)
                 self._connect_end(word, touched)
 
     def relink(self, number: int) -> None:
@@ -153,18 +153,16 @@ class StoreForwarding:
         moved, told, grew = self._changes.look()
         gone, may_alias.gone = may_alias.gone, []
         barriers = self._waiting.barriers()
-        if may_alias.has_new_reasons():
-            self.news += barriers
-        else:
-            self.news += [one for one in barriers if one in moved or may_alias.is_open(one, bool(gone), grew)]
+        all_ = may_alias.has_new_reasons()
+        self.news += [one for one in barriers if all_ or one in moved or may_alias.is_open(one, bool(gone), grew)]
         if may_alias.weighs:
             for what in self._waiting.due(told, sorted(moved.union(told, gone)), len(self._ssa.accesses)):
                 self._weigh(what)
         return bool(self.news or self._domain.queue)
 
-    def look_at_everything(self) -> None:
-        """Look again at all that waits, whatever has changed."""
-        self.news += self._waiting.barriers()
+    def look_at_everything(self, since: int = FIRST) -> None:
+        """Look again at all that waits, from one store on."""
+        self.news += [one for one in self._waiting.barriers() if one >= since]
         self._waiting.all_have_news()
 
     def _place(self, news: Sequence[int], progress: Optional[Callable[[int], None]]) -> None:
@@ -272,9 +270,10 @@ class StoreForwarding:
                 if supposes:
                     break
                 continue
-            if source == FIRST and self._begin is None or supposed and (source, number) in self.forbidden:
+            if supposed and (source, number) in self.forbidden:
+                self._waiting.wait(self.may_alias.newest_before(number), number)
                 continue
-            if (source, number) in self._ssa.unlinked:
+            if source == FIRST and self._begin is None or (source, number) in self._ssa.unlinked:
                 continue
             found.append((index, source, distance, supposed))
             linked |= 1 << index
@@ -344,7 +343,7 @@ class StoreForwarding:
         # The last access to some bytes of a word leaves what is there at the end.
         if self._end is None:
             return
-        done = self._ended.get(word, 0)
+        done = self.ended.get(word, 0)
         last = len(self._ssa.accesses)
         found: List[LinkedByte] = []
         hidden, supposes = 0, self.may_alias.wanted is not None
@@ -370,9 +369,12 @@ class StoreForwarding:
                 if supposes:
                     break
                 continue
+            if supposed and (source, last) in self.forbidden:
+                self._waiting.wait(self.may_alias.newest_before(last), ~word)
+                continue
             found.append((index, source, distance, supposed))
             done |= 1 << index
-        self._ended[word] = done
+        self.ended[word] = done
         for run in runs_of(found):
             self._tie_end(run, word, last)
         self._waiting.hide(~word, hidden | self._waiting.hidden.get(~word, 0) & ~touched)
@@ -382,8 +384,6 @@ class StoreForwarding:
         source = run[0][1]
         access = self._ssa.accesses[source]
         supposed = any([one[3] for one in run])
-        if supposed and (source, last) in self.forbidden:
-            return
         self.may_alias.supposed += [(source, last, word + index) for index, _, _, one in run if one]
         kind = self.may_alias.ground(source, last, word + run[0][0], len(run))
         why = Premise.SUPPOSED_STORED if supposed else STILL_THERE[kind]

@@ -21,14 +21,16 @@ class Justifications:
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
 
-    def blamed(self, contradiction: Contradiction, wanted: Wanted) -> Set[int]:
+    def blamed(self, contradiction: Contradiction, wanted: Wanted, with_places: bool = False) -> Set[int]:
         """List the constraints of a kind in the proof of a contradiction.
 
+        What memory tells rests on where it was accessed, too.
+
         :param wanted: Tells which are of the kind.
+        :param with_places: Whether also those that addresses rest on; else only if there are no others.
         """
         found: Set[int] = set()
-        for places in (False, True):
-            # What memory tells rests on where it was accessed, too.
+        for places in (True,) if with_places else (False, True):
             todo = self._of_contradiction(contradiction, found, wanted, places)
             seen: Set[int] = set()
             self._trace(todo, seen, found, wanted, places)

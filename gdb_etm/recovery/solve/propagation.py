@@ -114,6 +114,8 @@ class Propagation:
         self.symbolic = SymbolicAlias(ssa)
         self.tables = ConstantTables(ssa)
         self._progress = progress
+        # Whether accesses to unknown stacks are linked, too.
+        self.follows_stacks = True
 
     def begin(self) -> None:
         """Put every constraint but the facts into the worklist."""
@@ -136,7 +138,7 @@ class Propagation:
             self.settle(look)
             if self.memory.look_again() or self.tables.look():
                 continue
-            if not passes or not self._link_stack():
+            if not passes or not self.follows_stacks or not self._link_stack():
                 return
             passes -= 1
 

@@ -21,6 +21,7 @@ from gdb_etm.recovery.memory.dead_stack import DeadStack
 from gdb_etm.recovery.memory.object_bounds import ObjectBounds
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
+from gdb_etm.recovery.solve.courses import Workings
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.solve.propagation import Propagation, Saved
 from gdb_etm.recovery.solve.suppositions import suppose
@@ -183,7 +184,7 @@ class Solver:
                 dropped |= fallen if number < _ROUNDS else fallen | assumptions.of_kinds(fallen)
         else:
             self.propagation.restore(saved)
-        suppose(self.ssa, self.propagation, self.proofs, self.where)
+        suppose(Workings(self.ssa, self.propagation, self.proofs, self.where))
         self.ends.append(len(self.ssa.domain.log.variable))
 
     def _refute(self, contradiction: Contradiction, dropped: Set[int], saved: Saved) -> Set[int]:

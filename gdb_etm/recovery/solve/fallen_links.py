@@ -1,0 +1,209 @@
+"""Fallen links: which supposed link is false, where one must be.
+
+Each link that a conflict rests on falls by itself, and what follows then is looked at: the course without a conflict
+that explains most of the accesses is taken.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Container, Dict, Final, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.may_alias import SCAN, Pair
+from gdb_etm.recovery.solve.blame import Blame
+from gdb_etm.recovery.solve.courses import Since, Workings, look_for_impossible
+from gdb_etm.recovery.solve.last_writers import LastWriters
+
+# Links that fall together, and how many of a conflict's are tried.
+_DEEP: Final = 4
+_TRIED: Final = 6
+# Conflicts that are looked at: contradictions, and others.
+_CONTRADICTIONS: Final = 7
+_OTHERS: Final = 6
+# Instructions behind a link's older access, by which it is told from others of the same instructions.
+_PATH: Final = 32
+# Links that an address rests on are all of interest.
+_ALL: Final = 1000
+# Which instructions a link is of, and what ran behind the older one.
+Kind = Tuple[int, ...]
+
+
+class FallenLinks(Container[Pair]):
+    """Links that are taken for false, and all like some of them.
+
+    :param workings: Of the segment.
+    :param pairs: These.
+    :param kinds: The kinds of which all are taken for false.
+    """
+
+    def __init__(
+        self, workings: Workings, pairs: FrozenSet[Pair] = frozenset(), kinds: FrozenSet[Kind] = frozenset()
+    ) -> None:
+        self._workings = workings
+        self.kinds = kinds
+        self.pairs = pairs
+        self._sites = {kind[:2] for kind in kinds}
+
+    def __contains__(self, pair: object) -> bool:
+        if pair in self.pairs or not self.kinds or not isinstance(pair, tuple):
+            return pair in self.pairs
+        return self.is_like(pair) and self._kind(pair) in self.kinds
+
+    def is_like(self, pair: Pair) -> bool:
+        """Check whether one of the same instructions has fallen."""
+        return self._is_inside(pair) and self._sites_of(pair) in self._sites
+
+    def add(self, pair: Pair) -> FallenLinks:
+        """Let one more fall."""
+        kinds = self.kinds | {self._kind(pair)} if self._is_inside(pair) else self.kinds
+        return FallenLinks(self._workings, self.pairs | {pair}, kinds)
+
+    def _is_inside(self, pair: Pair) -> bool:
+        # Whether it is between two accesses.
+        return pair[0] >= 0 and pair[1] < len(self._workings.ssa.accesses)
+
+    def _sites_of(self, pair: Pair) -> Tuple[int, int]:
+        accesses, where = self._workings.ssa.accesses, self._workings.where
+        return where(accesses[pair[0]].number), where(accesses[pair[1]].number)
+
+    def _kind(self, pair: Pair) -> Kind:
+        accesses, where = self._workings.ssa.accesses, self._workings.where
+        first = accesses[pair[0]].number
+        path = range(first, min(first + _PATH, accesses[-1].number))
+        return self._sites_of(pair) + tuple([where(number) for number in path])
+
+
+class _Outcome(NamedTuple):
+    # Links that cannot all be true, several times.
+    conflicts: List[Set[Pair]]
+    # Stores whose address is not known, and addresses and data that are not.
+    stores: int
+    unknown: int
+
+    @property
+    def score(self) -> Tuple[int, int]:
+        return self.stores, self.unknown
+
+
+class LinkSearch:
+    """Lets links fall.
+
+    :param workings: Of the segment, before anything is supposed.
+    :param writers: Finds which stores have left what was found.
+    :param since: Links from this access on are supposed.
+    :param until: Accesses before this one are to be explained.
+    :param attempts: How many courses are tried.
+    """
+
+    def __init__(self, workings: Workings, writers: LastWriters, since: int, until: int, attempts: int) -> None:
+        self._workings = workings
+        self._ssa, self._propagation = workings.ssa, workings.propagation
+        self._blame = Blame(workings.ssa, workings.proofs)
+        self._writers = writers
+        self._part = max(since, 0), min(until, len(workings.ssa.accesses))
+        self._before = workings.propagation.save()
+        # The stores whose address was not known.
+        self._unresolved = self._before.memory.may_alias.unresolved
+        self.attempts = attempts
+        self._seen: Set[FrozenSet[Pair]] = set()
+        # The course that explains most, and whether another one explains as much.
+        self._best: Optional[Tuple[Tuple[int, int], FallenLinks]] = None
+        self._is_one_of_many = False
+
+    def look(self, fallen: FallenLinks) -> Optional[FallenLinks]:
+        """Find which links have fallen.
+
+        :param fallen: Those that have already.
+        :returns: None where no course explains all stores, or several do as well.
+        """
+        courses = [(fallen, self._attempt(fallen))]
+        for _ in range(_DEEP):
+            courses = [further for course in courses for further in self._others(*course)]
+            if self._best is not None and not self._best[0][0]:
+                break
+        self._propagation.restore(self._before)
+        if self._best is None or self._best[0][0] or self._is_one_of_many:
+            return None
+        return self._best[1]
+
+    def _others(self, fallen: FallenLinks, outcome: _Outcome) -> List[Tuple[FallenLinks, _Outcome]]:
+        # Lets each link of a conflict fall; gives the courses that lead to another conflict, and notes the best one.
+        found = []
+        for pair in self._suspects(fallen, outcome.conflicts):
+            option = fallen.add(pair)
+            if self.attempts <= 0 or option.pairs in self._seen:
+                continue
+            self._seen.add(option.pairs)
+            following = self._attempt(option)
+            if following.conflicts:
+                found.append((option, following))
+            elif self._best is None or following.score < self._best[0]:
+                self._best, self._is_one_of_many = (following.score, option), False
+            elif following.score == self._best[0]:
+                self._is_one_of_many = True
+        return found
+
+    def _suspects(self, fallen: FallenLinks, conflicts: List[Set[Pair]]) -> List[Pair]:
+        # The links of the smallest conflict; first of kinds that have fallen, and with most stores between them.
+        supposed = [{pair for pair in one if pair[0] != pair[1] and pair not in fallen.pairs} for one in conflicts]
+        smallest: Set[Pair] = min(filter(None, supposed), key=len, default=set())
+        between: Dict[Pair, int] = {pair: self._stores_between(pair) for pair in smallest}
+        order = sorted(smallest, key=lambda pair: (not fallen.is_like(pair), -between[pair], -pair[1]))
+        return ([pair for pair in order if between[pair]] or order)[:_TRIED]
+
+    def _stores_between(self, pair: Pair) -> int:
+        # Of the same size, of unknown address before.
+        accesses, unresolved = self._ssa.accesses, self._unresolved
+        size = accesses[pair[1] if pair[1] < len(accesses) else pair[0]].size
+        stores = unresolved[bisect_left(unresolved, pair[0] + 1) : bisect_left(unresolved, pair[1])]
+        return len([one for one in stores if accesses[one].size == size])
+
+    def _attempt(self, fallen: FallenLinks) -> _Outcome:
+        self.attempts -= 1
+        propagation, supposed = self._propagation, Since(self._part[0])
+        propagation.restore(self._before)
+        memory = propagation.memory
+        memory.may_alias.wanted, memory.may_alias.reach, memory.forbidden = supposed, SCAN, fallen
+        memory.look_at_everything(self._part[0])
+        try:
+            propagation.run()
+            conflicts = self._writers.look(supposed, fallen)
+            look_for_impossible(self._ssa, self._unresolved)
+        except Contradiction as contradiction:
+            return _Outcome(self._contradictions(contradiction), 0, 0)
+        return _Outcome(self._overwritten() + conflicts, *self._left())
+
+    def _contradictions(self, first: Contradiction) -> List[Set[Pair]]:
+        found = [self._blame.of(first, True)]
+        while len(found) < _CONTRADICTIONS:
+            try:
+                self._propagation.run()
+                break
+            except Contradiction as contradiction:
+                found.append(self._blame.of(contradiction, True))
+        return found
+
+    def _overwritten(self) -> List[Set[Pair]]:
+        # Links that stores turned out to hide, with what their addresses rest on.
+        may_alias = self._propagation.memory.may_alias
+        hits: Dict[Pair, int] = {}
+        for source, number, byte in may_alias.supposed:
+            hits.setdefault((source, number), max(may_alias.stores_to(source, number, byte), default=-1))
+        pairs = [(store, pair) for pair, store in hits.items() if store >= 0]
+        address_of = [one.address for one in self._ssa.accesses]
+        return [
+            {pair} | self._blame.recent(address_of[store], self._before, _ALL)
+            for store, pair in sorted(pairs, reverse=True)[:_OTHERS]
+        ]
+
+    def _left(self) -> Tuple[int, int]:
+        # Stores whose address is not known, and what else is not.
+        since, until = self._part
+        unresolved, mask = self._propagation.memory.may_alias.unresolved, self._ssa.domain.mask
+        unknown = 0
+        for access in self._ssa.accesses[since:until]:
+            full = (1 << 8 * access.size) - 1
+            unknown += (mask[access.address] != MASK) + (mask[access.data] & full != full)
+        return bisect_left(unresolved, until) - bisect_left(unresolved, since), unknown
