@@ -24,6 +24,8 @@ _CONTRADICTIONS: Final = 7
 _OTHERS: Final = 6
 # Instructions behind a link's older access, by which it is told from others of the same instructions.
 _PATH: Final = 32
+# What may be known of a store: its address and its data.
+_PARTS: Final = 2
 # Links that an address rests on are all of interest.
 _ALL: Final = 1000
 # Which instructions a link is of, and what ran behind the older one.
@@ -82,10 +84,6 @@ class _Outcome(NamedTuple):
     stores: int
     unknown: int
 
-    @property
-    def score(self) -> Tuple[int, int]:
-        return self.stores, self.unknown
-
 
 class LinkSearch:
     """Lets links fall.
@@ -108,9 +106,8 @@ class LinkSearch:
         self._unresolved = self._before.memory.may_alias.unresolved
         self.attempts = attempts
         self._seen: Set[FrozenSet[Pair]] = set()
-        # The course that explains most, and whether another one explains as much.
-        self._best: Optional[Tuple[Tuple[int, int], FallenLinks]] = None
-        self._is_one_of_many = False
+        # The courses without a conflict.
+        self._found: List[Tuple[_Outcome, FallenLinks]] = []
 
     def look(self, fallen: FallenLinks) -> Optional[FallenLinks]:
         """Find which links have fallen.
@@ -121,15 +118,22 @@ class LinkSearch:
         courses = [(fallen, self._attempt(fallen))]
         for _ in range(_DEEP):
             courses = [further for course in courses for further in self._others(*course)]
-            if self._best is not None and not self._best[0][0]:
+            if any(not outcome.stores for outcome, _ in self._found):
                 break
         self._propagation.restore(self._before)
-        if self._best is None or self._best[0][0] or self._is_one_of_many:
+        return self._best()
+
+    def _best(self) -> Optional[FallenLinks]:
+        # The course that explains all stores, and most of the rest; None where another one may explain as much.
+        found = sorted(self._found, key=lambda one: (one[0].stores, one[0].unknown))
+        if not found or found[0][0].stores:
             return None
-        return self._best[1]
+        best, fallen = found[0]
+        is_best = all(other.unknown - _PARTS * other.stores > best.unknown for other, _ in found[1:])
+        return fallen if is_best else None
 
     def _others(self, fallen: FallenLinks, outcome: _Outcome) -> List[Tuple[FallenLinks, _Outcome]]:
-        # Lets each link of a conflict fall; gives the courses that lead to another conflict, and notes the best one.
+        # Lets each link of a conflict fall; gives the courses that lead to another conflict, and notes the others.
         found = []
         for pair in self._suspects(fallen, outcome.conflicts):
             option = fallen.add(pair)
@@ -139,10 +143,8 @@ class LinkSearch:
             following = self._attempt(option)
             if following.conflicts:
                 found.append((option, following))
-            elif self._best is None or following.score < self._best[0]:
-                self._best, self._is_one_of_many = (following.score, option), False
-            elif following.score == self._best[0]:
-                self._is_one_of_many = True
+            else:
+                self._found.append((following, option))
         return found
 
     def _suspects(self, fallen: FallenLinks, conflicts: List[Set[Pair]]) -> List[Pair]:
