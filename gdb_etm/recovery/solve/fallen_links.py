@@ -1,7 +1,7 @@
 """Fallen links: which supposed link is false, where one must be.
 
-Each link that a conflict rests on falls by itself, and what follows then is looked at: the course without a conflict
-that explains most of the accesses is taken.
+Each link that a conflict rests on falls by itself, and what follows then is looked at.  If all courses but one lead to
+a conflict again, that one is what ran.
 """
 
 from __future__ import annotations
@@ -10,22 +10,19 @@ from bisect import bisect_left
 from typing import Container, Dict, Final, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Contradiction
-from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.solve.blame import Blame
 from gdb_etm.recovery.solve.courses import Since, Workings, look_for_impossible
 from gdb_etm.recovery.solve.last_writers import LastWriters
 
-# Links that fall together, and how many of a conflict's are tried.
+# Links that fall together, and those of a conflict that are tried: all of them, or none.
 _DEEP: Final = 4
-_TRIED: Final = 6
+_TRIED: Final = 12
 # Conflicts that are looked at: contradictions, and others.
 _CONTRADICTIONS: Final = 7
 _OTHERS: Final = 6
 # Instructions behind a link's older access, by which it is told from others of the same instructions.
 _PATH: Final = 32
-# What may be known of a store: its address and its data.
-_PARTS: Final = 2
 # Links that an address rests on are all of interest.
 _ALL: Final = 1000
 # Which instructions a link is of, and what ran behind the older one.
@@ -78,11 +75,9 @@ class FallenLinks(Container[Pair]):
 
 
 class _Outcome(NamedTuple):
-    # Links that cannot all be true, several times.
+    # Links that cannot all be true, several times; and how many stores are not known then.
     conflicts: List[Set[Pair]]
-    # Stores whose address is not known, and addresses and data that are not.
     stores: int
-    unknown: int
 
 
 class LinkSearch:
@@ -113,24 +108,17 @@ class LinkSearch:
         """Find which links have fallen.
 
         :param fallen: Those that have already.
-        :returns: None where no course explains all stores, or several do as well.
+        :returns: None where several courses are possible, or the only one does not tell where all stores went.
         """
         courses = [(fallen, self._attempt(fallen))]
         for _ in range(_DEEP):
             courses = [further for course in courses for further in self._others(*course)]
-            if any(not outcome.stores for outcome, _ in self._found):
+            if self._found:
                 break
         self._propagation.restore(self._before)
-        return self._best()
-
-    def _best(self) -> Optional[FallenLinks]:
-        # The course that explains all stores, and most of the rest; None where another one may explain as much.
-        found = sorted(self._found, key=lambda one: (one[0].stores, one[0].unknown))
-        if not found or found[0][0].stores:
-            return None
-        best, fallen = found[0]
-        is_best = all(other.unknown - _PARTS * other.stores > best.unknown for other, _ in found[1:])
-        return fallen if is_best else None
+        # What another course fits as well is not known.
+        is_told = len(self._found) == 1 and not self._found[0][0].stores and self.attempts > 0
+        return self._found[0][1] if is_told else None
 
     def _others(self, fallen: FallenLinks, outcome: _Outcome) -> List[Tuple[FallenLinks, _Outcome]]:
         # Lets each link of a conflict fall; gives the courses that lead to another conflict, and notes the others.
@@ -148,19 +136,16 @@ class LinkSearch:
         return found
 
     def _suspects(self, fallen: FallenLinks, conflicts: List[Set[Pair]]) -> List[Pair]:
-        # The links of the smallest conflict; first of kinds that have fallen, and with most stores between them.
+        # The links of the smallest conflict, those of kinds that have fallen first; none where there are too many.
         supposed = [{pair for pair in one if pair[0] != pair[1] and pair not in fallen.pairs} for one in conflicts]
         smallest: Set[Pair] = min(filter(None, supposed), key=len, default=set())
-        between: Dict[Pair, int] = {pair: self._stores_between(pair) for pair in smallest}
-        order = sorted(smallest, key=lambda pair: (not fallen.is_like(pair), -between[pair], -pair[1]))
-        return ([pair for pair in order if between[pair]] or order)[:_TRIED]
+        order = sorted(filter(self._has_stores, smallest), key=lambda pair: (not fallen.is_like(pair), -pair[1]))
+        return order if len(order) <= _TRIED else []
 
-    def _stores_between(self, pair: Pair) -> int:
-        # Of the same size, of unknown address before.
-        accesses, unresolved = self._ssa.accesses, self._unresolved
-        size = accesses[pair[1] if pair[1] < len(accesses) else pair[0]].size
-        stores = unresolved[bisect_left(unresolved, pair[0] + 1) : bisect_left(unresolved, pair[1])]
-        return len([one for one in stores if accesses[one].size == size])
+    def _has_stores(self, pair: Pair) -> bool:
+        # Whether any were of unknown address between two accesses.
+        at = bisect_left(self._unresolved, pair[0] + 1)
+        return at < len(self._unresolved) and self._unresolved[at] < pair[1]
 
     def _attempt(self, fallen: FallenLinks) -> _Outcome:
         self.attempts -= 1
@@ -174,8 +159,8 @@ class LinkSearch:
             conflicts = self._writers.look(supposed, fallen)
             look_for_impossible(self._ssa, self._unresolved)
         except Contradiction as contradiction:
-            return _Outcome(self._contradictions(contradiction), 0, 0)
-        return _Outcome(self._overwritten() + conflicts, *self._left())
+            return _Outcome(self._contradictions(contradiction), 0)
+        return _Outcome(self._overwritten() + conflicts, self._left())
 
     def _contradictions(self, first: Contradiction) -> List[Set[Pair]]:
         found = [self._blame.of(first, True)]
@@ -200,12 +185,8 @@ class LinkSearch:
             for store, pair in sorted(pairs, reverse=True)[:_OTHERS]
         ]
 
-    def _left(self) -> Tuple[int, int]:
-        # Stores whose address is not known, and what else is not.
+    def _left(self) -> int:
+        # How many stores' addresses are not known.
         since, until = self._part
-        unresolved, mask = self._propagation.memory.may_alias.unresolved, self._ssa.domain.mask
-        unknown = 0
-        for access in self._ssa.accesses[since:until]:
-            full = (1 << 8 * access.size) - 1
-            unknown += (mask[access.address] != MASK) + (mask[access.data] & full != full)
-        return bisect_left(unresolved, until) - bisect_left(unresolved, since), unknown
+        unresolved = self._propagation.memory.may_alias.unresolved
+        return bisect_left(unresolved, until) - bisect_left(unresolved, since)

@@ -48,13 +48,9 @@ class NewestFirst:
         # Links that turned out to be false.
         self._fallen = FallenLinks(workings)
 
-    def look(self) -> bool:
-        """Go on until it cannot be told what ran.
-
-        :returns: Whether more is known than before.
-        """
+    def look(self) -> None:
+        """Go on until it cannot be told what ran."""
         until = len(self._ssa.accesses)
-        before = self._stores(self._since, until)
         self._propagation.follows_stacks = False
         while until > max(self._since, 0) and self._courses > 0:
             since = self._begin(until)
@@ -62,7 +58,6 @@ class NewestFirst:
                 break
             until = since
         self._propagation.follows_stacks = True
-        return self._stores(self._since, len(self._ssa.accesses)) != before
 
     def _stores(self, since: int, until: int) -> List[int]:
         # The stores of unknown address between two accesses.

@@ -27,8 +27,8 @@ def suppose(workings: Workings) -> None:
     first, last = ssa.accesses[0].number, ssa.accesses[-1].number
     numbers = range(last - _AT_A_TIME, first + _AT_A_TIME // 2, -_AT_A_TIME)
     for since in [*map(ssa.first_access, numbers), FIRST]:
-        if not _is_all_true(workings, since) and NewestFirst(workings, since).look():
-            _is_all_true(workings, since)
+        if not _is_all_true(workings, since):
+            NewestFirst(workings, since).look()
 
 
 def _is_all_true(workings: Workings, since: int) -> bool:
