@@ -49,16 +49,11 @@ def beginning(
     own = [end for end in ends if not any(node.is_address for node in slice_.path(end.node))]
     # The way on which the value stays the same says most; where a variable is says least.
     own.sort(key=lambda end: (not _is_same(scene, slice_.path(end.node)), _is_variable(scene, end.node)))
-    kept = _as_started(scene, site, slice_.path(own[0].node)) if own else []
-    if own and not kept:
-        own = _of_cleared(scene, slice_, own[0]) + _of_table(scene, slice_, own[0], ends) + own
-        own = _going_on(scene, slice_, own) or own
+    own = _of_cleared(scene, slice_, own[0]) + _of_table(scene, slice_, own[0], ends) + own if own else own
+    own = _going_on(scene, slice_, own) or own
     odd = _odd(scene, slice_, races) if verdict is None and own else None
     if odd is not None:
         return slice_.path(odd[0]), odd[1]
-    if verdict is None and kept:
-        verdict = _read_as_started(scene, kept)
-        return kept + _deciding(scene, slice_, site, kept[-1]), verdict
     if verdict is None and own:
         verdict = _origin(scene, slice_, site, own[0])
     chain = slice_.path(own[0].node) if own else []
@@ -123,27 +118,6 @@ def _of_table(scene: Scene, slice_: Slice, end: End, ends: Sequence[End]) -> Lis
         if through and not (through[0] is other.node and other.node.maker.kind is MakerKind.CONSTANT):
             found.append(other)
     return found[:1]
-
-
-def _as_started(scene: Scene, site: FaultSite, path: Sequence[Node]) -> List[Node]:
-    # The way to a variable that is as the startup has left it, up to the startup's store; empty where there is none.
-    stores = [at for at, node in enumerate(path) if node.maker.kind is MakerKind.STORED]
-    until = next((at for at in stores if initialises(scene, path[at].maker.number)), 0)
-    read = [node for node in path[:until] if node.maker.kind is not MakerKind.MERGED]
-    place = read[-1].maker.accessed if read and read[-1].maker.kind is MakerKind.LOADED else None
-    areas = scene.names.containers(place.address) if place is not None else ()
-    if place is None or not areas or areas[-1].size != place.size:
-        return []
-    value, values = scene.value(read[-1].place).value, {scene.value(node.place).value for node in read}
-    is_null = site.is_address and value == 0 and all(one is not None and one < NEAR_NULL for one in values)
-    return list(path[: until + 1]) if value is not None and (is_null or len(values) == 1) else []
-
-
-def _read_as_started(scene: Scene, kept: Sequence[Node]) -> Suspicion:
-    maker = [node.maker for node in kept if node.maker.kind is MakerKind.LOADED][-1]
-    areas = scene.names.containers(maker.accessed.address) if maker.accessed is not None else ()
-    text = "reads %s, which only the startup has written" % (areas[-1].name if areas else "memory")
-    return Suspicion(SuspicionKind.ORIGIN, maker.number, text, max(node.maker.tier for node in kept))
 
 
 def _of_cleared(scene: Scene, slice_: Slice, end: End) -> List[End]:

@@ -216,14 +216,14 @@ def filled_by_library(scene: Scene, number: int) -> Optional[Sweep]:
 def initialises(scene: Scene, number: int) -> bool:
     """Check whether a store is of a loop that initialises memory.
 
-    Such a loop begins at a linker's marker, and ends at one or fills more than one object.
+    Such a loop begins at a linker's marker and fills more than one object.
     """
     found = whole_sweep(scene, number)
     if found is None or found.stores < 2:
         return False
     first = scene.names.containers(found.low)
     outside = not first or not first[0].start <= found.high - 1 < first[0].end
-    return scene.names.is_marker(found.low) and (outside or scene.names.is_marker(found.high))
+    return scene.names.is_marker(found.low) and outside
 
 
 def sweep(scene: Scene, number: int) -> Optional[Sweep]:

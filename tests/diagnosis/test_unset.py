@@ -1,4 +1,4 @@
-"""The board's truth: locals that nobody has set, read by address."""
+"""The board's truth: locals that nobody has set, read by what got their address."""
 
 from __future__ import annotations
 
