@@ -182,8 +182,8 @@ def test_a_store_that_may_have_been_the_last_is_a_step_and_accused_of_nothing(
     found = run("agenda", "O0", "m7")
     judged, lines = judge(found), lines_of(found, capsys=capsys)
     assert (judged.mark, judged.kind) == ("chain", "origin")
-    (line,) = [line for line in lines if "the newest store whose address is known" in line]
-    assert "<memcpy+" in line
+    assert [line for line in lines if "a store whose address is not known may be newer" in line]
+    assert any("<memcpy+" in line for line in lines)
     assert "the way is not known" in "".join(lines)
 
 
