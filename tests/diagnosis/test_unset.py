@@ -1,4 +1,4 @@
-"""The board's truth: locals that nobody has set, read by what got their address."""
+"""The board's truth: locals that nobody has set."""
 
 from __future__ import annotations
 
