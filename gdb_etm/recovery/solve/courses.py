@@ -209,11 +209,12 @@ class Course:
         # Finds where pointers lead, or which stores have left what was found; gives whether something can have.
         if self._places is not None:
             self._places.look(self._propagation, self._forbidden)
-        if self._writers is not None:
-            conflicts = self._writers.look(_Without(self._pairs, self._forbidden), self._fallen)
-            look_for_impossible(self._ssa, self._before[0].saved.memory.may_alias.unresolved)
-            self.is_refuted = bool(conflicts)
-        return not self.is_refuted or self._in_stages
+        if self._writers is None:
+            return True
+        conflicts = self._writers.look(_Without(self._pairs, self._forbidden), self._fallen)
+        look_for_impossible(self._ssa, self._before[0].saved.memory.may_alias.unresolved)
+        self.is_refuted = bool(conflicts)
+        return not conflicts
 
     def _is_within_stage(self) -> bool:
         # Whether it goes on in the middle of a stage, where all that waits has been looked at.

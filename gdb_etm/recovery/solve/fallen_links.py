@@ -48,11 +48,7 @@ class FallenLinks(Container[Pair]):
     def __contains__(self, pair: object) -> bool:
         if pair in self.pairs or not self.kinds or not isinstance(pair, tuple):
             return pair in self.pairs
-        return self.is_like(pair) and self._kind(pair) in self.kinds
-
-    def is_like(self, pair: Pair) -> bool:
-        """Check whether one of the same instructions has fallen."""
-        return self._is_inside(pair) and self._sites_of(pair) in self._sites
+        return self._is_inside(pair) and self._sites_of(pair) in self._sites and self._kind(pair) in self.kinds
 
     def add(self, pair: Pair) -> FallenLinks:
         """Let one more fall."""
@@ -136,11 +132,11 @@ class LinkSearch:
         return found
 
     def _suspects(self, fallen: FallenLinks, conflicts: List[Set[Pair]]) -> List[Pair]:
-        # The links of the smallest conflict, those of kinds that have fallen first; none where there are too many.
+        # The links of the smallest conflict; none where there are too many.
         supposed = [{pair for pair in one if pair[0] != pair[1] and pair not in fallen.pairs} for one in conflicts]
         smallest: Set[Pair] = min(filter(None, supposed), key=len, default=set())
-        order = sorted(filter(self._has_stores, smallest), key=lambda pair: (not fallen.is_like(pair), -pair[1]))
-        return order if len(order) <= _TRIED else []
+        found = sorted(filter(self._has_stores, smallest))
+        return found if len(found) <= _TRIED else []
 
     def _has_stores(self, pair: Pair) -> bool:
         # Whether any were of unknown address between two accesses.
@@ -179,9 +175,9 @@ class LinkSearch:
         for source, number, byte in may_alias.supposed:
             hits.setdefault((source, number), max(may_alias.stores_to(source, number, byte), default=-1))
         pairs = [(store, pair) for pair, store in hits.items() if store >= 0]
-        address_of = [one.address for one in self._ssa.accesses]
+        accesses = self._ssa.accesses
         return [
-            {pair} | self._blame.recent(address_of[store], self._before, _ALL)
+            {pair} | self._blame.recent(accesses[store].address, self._before, _ALL)
             for store, pair in sorted(pairs, reverse=True)[:_OTHERS]
         ]
 
