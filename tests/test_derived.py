@@ -38,6 +38,7 @@ OVERRIDES: Dict[str, Set[str]] = {
     "gdb.disassembler.Disassembler": set(),
     "gdb.unwinder.Unwinder": set(),
     "io.BufferedReader": {"read"},
+    "io.BytesIO": {"read"},
     "logging.Handler": {"emit"},
     "pyocd.commands.execution_context.CommandExecutionContext": {
         "execute_command",

@@ -7,7 +7,7 @@ a conflict again, that one is what ran.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Container, Dict, Final, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Final, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
@@ -29,7 +29,7 @@ _ALL: Final = 1000
 Kind = Tuple[int, ...]
 
 
-class FallenLinks(Container[Pair]):
+class FallenLinks:
     """Links that are taken for false, and all like some of them.
 
     :param workings: Of the segment.
