@@ -99,8 +99,8 @@ class CountedSection(io.BytesIO):
 
     def __init__(self, content: bytes, work: Work) -> None:
         super().__init__(content)
-        self.__work = work
-        self.__run = 0
+        self.etm_work = work
+        self.etm_run = 0
 
     def read(self, size: Optional[int] = -1) -> bytes:
         """Read up to ``size`` bytes; all that is left for -1.
@@ -108,12 +108,12 @@ class CountedSection(io.BytesIO):
         :raises ValueError: It is read over and over, or holds a number that is too long.
         """
         found = super().read(size)
-        self.__work.add(len(found) or 1)
+        self.etm_work.add(len(found) or 1)
         if size != 1 or found < b"\x80":
-            self.__run = 0
+            self.etm_run = 0
             return found
-        self.__run += 1
-        if self.__run > _MOST_BYTES:
+        self.etm_run += 1
+        if self.etm_run > _MOST_BYTES:
             raise ValueError("a number of more than %d bytes" % _MOST_BYTES)
         return found
 
