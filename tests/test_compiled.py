@@ -7,6 +7,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Dict, Iterator, List, Set, Tuple
 
+from tests.test_derived import written
 from tests.test_style import ROOT, parse
 
 # Classes with such a base stay Python's own, and others may derive from them.
@@ -58,5 +59,20 @@ def test_what_a_class_derives_from_is_compiled_with_it() -> None:
         "%s: %s" % (path.relative_to(ROOT), node.name)
         for path, _, imported, node in _classes()
         if path not in listed and any(imported.get(name) in native for name in _base_names(node))
+    ]
+    assert wrong == []
+
+
+def test_what_is_compiled_derives_from_no_library() -> None:
+    listed = {ROOT / path for path in sources()}
+    ours = {(module, node.name) for _, module, _, node in _classes()}
+    wrong = [
+        "%s: %s" % (path.relative_to(ROOT), node.name)
+        for path, module, imported, node in _classes()
+        if path in listed
+        for base in map(written, node.bases)
+        if base not in _NOT_NATIVE | {"ABC", "Generic"}
+        and (module, base) not in ours
+        and not imported.get(base, "").startswith("gdb_etm.")
     ]
     assert wrong == []

@@ -92,7 +92,6 @@ OVERRIDES: Dict[str, Set[str]] = {
     },
     "pyocd.utility.sockets.ListenerSocket": {"accept"},
     "setuptools.command.build_ext.build_ext": {"run"},
-    "typing.Container": set(),
     "typing.ContextManager": set(),
     "typing.Dict": set(),
     "typing.Mapping": set(),

@@ -47,6 +47,8 @@ class AccessGroups:
         # The address of each access's instruction, and whether the access is through SP.
         self._sites: List[int] = []
         self._through_stack: List[bool] = []
+        # Where each access was at the last look: a member without the least bits of its address.
+        self._places: Dict[int, _Member] = {}
         self._numbers: Dict[_Member, int] = {}
         # By number, another one of the same group, or itself; and whether a word of its group is known.
         self._others: List[int] = []
@@ -74,15 +76,17 @@ class AccessGroups:
         self._through_stack = self._through_stack or self._ssa.through_stack()
         mask, bits, root, offset = domain.mask, domain.bits, domain.root, domain.offset
         pairs: Set[Tuple[int, _Member]] = set()
-        for access, site, is_stack in zip(accesses, self._sites, self._through_stack):
+        for number, access in enumerate(accesses):
             address = access.address
-            if mask[address] != MASK:
-                pairs.add((site, (root[address], offset[address] & ~3)))
-            else:
-                words = range(bits[address] & ~3, bits[address] + access.size, 4)
-                pairs.update([(site, (_KNOWN, word)) for word in words])
-                if is_stack:
-                    self._on_stack.update(words)
+            is_known = mask[address] == MASK
+            place = (_KNOWN, bits[address]) if is_known else (root[address], offset[address])
+            if self._places.get(number) == place:
+                continue
+            self._places[number] = place
+            words = range(place[1] & ~3, place[1] + access.size if is_known else (place[1] & ~3) + 1, 4)
+            pairs.update([(self._sites[number], (place[0], word)) for word in words])
+            if is_known and self._through_stack[number]:
+                self._on_stack.update(words)
         for site, word in pairs:
             self._join(self._group((_INSTRUCTION, site)), self._group(word))
         known = [site for access, site in zip(accesses, self._sites) if mask[access.address] == MASK]

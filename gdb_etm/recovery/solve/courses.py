@@ -62,14 +62,14 @@ class _Point(NamedTuple):
         return len(self.saved.memory.may_alias.supposed)
 
 
-class Since(Container[Pair]):
+class Since:
     """Any pair of accesses from one on."""
 
     def __init__(self, first: int) -> None:
-        self.__oldest = first
+        self._oldest = first
 
     def __contains__(self, pair: object) -> bool:
-        return isinstance(pair, tuple) and pair[0] >= self.__oldest
+        return isinstance(pair, tuple) and pair[0] >= self._oldest
 
 
 class Workings(NamedTuple):
@@ -86,34 +86,34 @@ class Workings(NamedTuple):
     groups: Optional[AccessGroups] = None
 
 
-class _Either(Container[Pair]):
+class _Either:
     # Pairs of two kinds.
 
     def __init__(self, one: Container[Pair], other: Container[Pair]) -> None:
-        self.__one, self.__other = one, other
+        self._one, self._other = one, other
 
     def __contains__(self, pair: object) -> bool:
-        return pair in self.__one or pair in self.__other
+        return pair in self._one or pair in self._other
 
 
-class _Without(Container[Pair]):
+class _Without:
     # Pairs of one kind that are not of another.
 
     def __init__(self, one: Container[Pair], other: Container[Pair]) -> None:
-        self.__one, self.__other = one, other
+        self._one, self._other = one, other
 
     def __contains__(self, pair: object) -> bool:
-        return pair in self.__one and pair not in self.__other
+        return pair in self._one and pair not in self._other
 
 
-class _Instead(Container[Pair]):
+class _Instead:
     # Some pairs of accesses, and all of a store with later ones.
 
     def __init__(self, pairs: Set[Pair], store: int) -> None:
-        self.__pairs, self.__store = pairs, store
+        self._pairs, self._store = pairs, store
 
     def __contains__(self, pair: object) -> bool:
-        return pair in self.__pairs or isinstance(pair, tuple) and pair[0] == self.__store
+        return pair in self._pairs or isinstance(pair, tuple) and pair[0] == self._store
 
 
 class Course:
