@@ -18,6 +18,7 @@ from gdb_etm.recovery.constraints.domain import NONE, Contradiction
 from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.access_groups import AccessGroups
+from gdb_etm.recovery.memory.cells import FIRST
 from gdb_etm.recovery.memory.circles import LINKS, Circle, Circles, Hit
 from gdb_etm.recovery.memory.may_alias import SCAN, Pair
 from gdb_etm.recovery.memory.supposed_links import SupposedLinks
@@ -160,26 +161,30 @@ class Course:
         # Whether all at once is not what ran, so that it may go on in stages.
         self.is_refuted = False
 
-    def follow(self, in_stages: bool = False) -> bool:
+    def follow(self, in_stages: bool = False, all_until: int = FIRST) -> bool:
         """Suppose until all comes true, or forget it.
 
         :param in_stages: Whether it goes on in stages, where all at once was refuted.
+        :param all_until: It is forgotten if an address of a store before this access does not become known.
         :returns: Whether it came true.
         """
         if in_stages:
             self._stages, self._in_stages = _STAGES, True
         while self._rounds:
             self._rounds -= 1
-            if not self._run():
+            # Of fewer links, which another round supposes, less becomes known.
+            if not self._run() or self._count_unresolved(all_until):
                 break
             if self._is_confirmed():
                 return True
         self._undo()
         return False
 
-    def _count_unresolved(self) -> int:
+    def _count_unresolved(self, until: Optional[int] = None) -> int:
+        # The stores of unknown address, up to an access or to the end.
         unresolved = self._propagation.memory.may_alias.unresolved
-        return len(unresolved) - bisect_left(unresolved, self._since)
+        end = len(unresolved) if until is None else bisect_left(unresolved, until)
+        return max(end - bisect_left(unresolved, self._since), 0)
 
     def _undo(self) -> None:
         del self._before[1:]

@@ -66,7 +66,7 @@ class LastWriters:
         self._ssa = propagation.ssa
         self._blame = blame
         self._before: Saved = propagation.save()
-        self._since = max(since, 0)
+        self.since = since
         self._end = len(propagation.ssa.accesses)
         self._until = min(until, self._end)
         # Links that may be taken for true, and that are not.
@@ -129,12 +129,12 @@ class LastWriters:
     def _reads(self) -> Iterator[_Read]:
         # Reads of what stores of unknown address may have left, newest first, the end before all.
         unresolved = self._propagation.memory.may_alias.unresolved
-        at = bisect_left(unresolved, self._since)
+        at = bisect_left(unresolved, self.since)
         if at == len(unresolved):
             return
         oldest, accesses = unresolved[at], self._ssa.accesses
         mask, bits = self._ssa.domain.mask, self._ssa.domain.bits
-        known = [one for one in range(self._since, self._until) if mask[accesses[one].address] == MASK]
+        known = [one for one in range(max(self.since, 0), self._until) if mask[accesses[one].address] == MASK]
         words = {*self._words, *[bits[accesses[one].address] & ~3 for one in known]}
         left = [read for read in map(self._left_at_end, words) if read is not None]
         yield from sorted(left, key=lambda read: read.pair[0], reverse=True)
@@ -184,7 +184,7 @@ class LastWriters:
         accesses = self._ssa.accesses
         # Stores are aligned to their size.
         hits = [(store, shift) for _, _, shift, store in found if not (shift >> 3) % accesses[store].size]
-        if any([shift or accesses[store].size != read.size or store < self._since for store, shift in hits]):
+        if any([shift or accesses[store].size != read.size or store < self.since for store, shift in hits]):
             return ()
         return [store for store, _ in hits] if len(hits) <= _STORES else ()
 

@@ -88,16 +88,14 @@ class NewestFirst:
         return at if gap >= _APART else FIRST
 
     def _is_all_known(self, since: int, until: int) -> bool:
-        saved = self._propagation.save()
-        if self._course(since, until).follow() and not self._stores(since, until):
+        if self._course(self._writers(since, until)).follow(all_until=until):
             self._unexplained = 0
             return True
-        self._propagation.restore(saved)
         return False
 
-    def _course(self, since: int, until: int) -> Course:
+    def _course(self, writers: LastWriters) -> Course:
         self._courses -= 1
-        return Course(self._workings, since, self._writers(since, until), self._fallen)
+        return Course(self._workings, writers.since, writers, self._fallen)
 
     def _writers(self, since: int, until: int) -> LastWriters:
         blame = Blame(self._ssa, self._workings.proofs)
@@ -105,20 +103,21 @@ class NewestFirst:
 
     def _is_found(self, since: int, until: int) -> bool:
         # Works out one operation, with links that have fallen where not all can be true.
-        course = self._course(since, until)
+        writers = self._writers(since, until)
+        course = self._course(writers)
         if course.follow():
             self._unexplained += bool(self._stores(since, until))
             return self._unexplained < _UNEXPLAINED
         if not course.is_refuted:
             return False
         attempts = min(self._courses, _MOST)
-        search = LinkSearch(self._workings, self._writers(since, until), since, until, attempts)
+        search = LinkSearch(self._workings, writers, since, until, attempts)
         found = search.look(self._fallen)
         self._courses -= attempts - search.attempts
         if found is None:
             return False
         before, self._fallen, self._unexplained = self._fallen, found, 0
-        if self._course(since, until).follow():
+        if self._course(writers).follow():
             return True
         self._fallen = before
         return False
