@@ -19,6 +19,7 @@ from tests.shared import capture_folder
 from tests.terminal import Terminal
 
 AT_ONCE = "import gdb_etm.session.progress as progress; progress._PATIENCE = progress._BETWEEN = 0"
+CONNECT = "etm connect board:m33 --etb-size 64K --elf %s" % (ROOT / "gdb_etm/board/firmware/demo/demo.elf")
 INTERRUPTED = r"while decoding \d+(\.\d+)? MiB of trace, at \d+%"
 
 
@@ -117,9 +118,22 @@ def test_gdb_takes_the_line_away_and_gives_it_to_no_caller(gdb: Terminal) -> Non
         assert ask(gdb, "python print('Ctrl-C' in text, len(text) > 80)") == ["False True"]
 
 
+def test_a_target_that_is_being_opened(gdb: Terminal) -> None:
+    ask(gdb, "python " + AT_ONCE)
+    begun = len(gdb.seen)
+    gdb.type(CONNECT + "\n")
+    gdb.wait("s (Ctrl-C ends it)", gdb.wait("Waiting for pyOCD to open the target: ", begun))
+    gdb.type("\x03")
+    end = gdb.wait("(gdb) ", begun)
+    assert re.fullmatch(r"Quit while waiting for pyOCD to open the target, at \d s", screen(gdb.seen[begun:end])[1])
+    lines = ask(gdb, CONNECT)
+    assert lines[0].startswith("Reset_Handler () at ") and "Ctrl-C" not in "".join(lines)
+    ask(gdb, "etm disconnect")
+
+
 def test_reading_a_trace_buffer(gdb: Terminal) -> None:
     ask(gdb, "python " + AT_ONCE)
-    ask(gdb, "etm connect board:m33 --etb-size 64K --elf %s" % (ROOT / "gdb_etm/board/firmware/demo/demo.elf"))
+    ask(gdb, CONNECT)
     ask(gdb, "etm start")
     begun = len(gdb.seen)
     lines = ask(gdb, "continue")

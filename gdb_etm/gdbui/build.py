@@ -47,7 +47,7 @@ def build(terminal: Terminal, follow: Callable[[str, object], None]) -> Parts:
 
 
 def _wait(seconds: float) -> None:
-    # Opening a probe takes about a second; after ten a user wonders.
-    if int(seconds) in (10, 20):
+    # Opening a probe takes about a second; after ten a user wonders.  A terminal shows it all the time.
+    if int(seconds) in (10, 20) and not (sys.__stderr__ and sys.__stderr__.isatty()):
         gdb.write("waiting for pyOCD to open the target, %d s (Ctrl-C gives up)\n" % seconds)
         gdb.flush()

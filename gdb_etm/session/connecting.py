@@ -129,7 +129,7 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
         if of_debugger is not None and not alone and not _ADDRESS.match(where):
             raise CommandError(CONNECTED % of_debugger)
         reverse = session.settings.get("reverse") != "off"
-        connection = over_process(session.debugger, _process_request(request, files, reverse), session.progress)
+        connection = over_process(session, _process_request(request, files, reverse))
     session.connection = connection
     yield connection.title
     yield from _find(session, connection, choice, profile)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
@@ -19,6 +19,9 @@ from gdb_etm.session.description import core_type
 from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.monitor_port import fault_status, spaces_of
 from gdb_etm.session.servers import kind_of
+
+if TYPE_CHECKING:
+    from gdb_etm.session.session import DebugSession
 
 # The error when a second connection would take GDB's own.
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
@@ -38,37 +41,44 @@ class ProcessRequest(NamedTuple):
     reverse: bool = True
 
 
-def over_process(
-    debugger: Debugger, request: ProcessRequest, progress: Optional[Callable[[float], None]] = None
-) -> TargetConnection:
+def over_process(session: DebugSession, request: ProcessRequest) -> TargetConnection:
     """Connect through pyOCD's process, which is started or exists.
 
     The debugger is connected too, unless the process serves no core.
 
-    :param progress: Called about every second while the process starts.
     :returns: The connection; trace unit and buffer are still to be found.
     :raises ConnectError: There is no probe, no target, no such process, or GDB cannot connect.
     """
     if request.server is not None:
         client = attach(*request.server)
     else:
-        client = start(
-            interpreter(), request.arguments, progress=progress, module=_BESIDE if request.reverse else SERVER
-        )
+        client = _start(session, request)
     hello = client.hello
     title = describe(hello)
     if hello.core == NO_CORE:
         return TargetConnection(hello.probe, title, None, _spaces(client), client)
     core = next(core for core in hello.cores if core.number == hello.core)
     try:
-        connection = debugger.connection()
+        connection = session.debugger.connection()
         if connection is not None:
             raise ConnectError(CONNECTED % connection)
-        _connect(debugger, client)
+        _connect(session.debugger, client)
     except (EtmError, KeyboardInterrupt):
         client.close()
         raise
     return TargetConnection(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
+
+
+def _start(session: DebugSession, request: ProcessRequest) -> Client:
+    with session.meter.task("waiting for pyOCD to open the target") as task:
+
+        def wait(seconds: float) -> None:
+            task.wait(seconds)
+            session.progress(seconds)
+
+        wait(0)
+        module = _BESIDE if request.reverse else SERVER
+        return start(interpreter(), request.arguments, progress=wait, module=module)
 
 
 def _connect(debugger: Debugger, client: Client) -> None:

@@ -93,6 +93,8 @@ class Task:
         self._what = what
         self._total = total
         self._done = 0
+        # Seconds that it waits for others; None where it is known how much is done.
+        self._waited: Optional[int] = None
         self._screen = screen
         self._next = time.monotonic() + _PATIENCE
 
@@ -103,6 +105,17 @@ class Task:
         """
         self._done += size
         self._total = self._total if total is None else total
+        self._show()
+
+    def wait(self, seconds: float) -> None:
+        """Note that it takes longer, where nobody knows how long.
+
+        :param seconds: Since its beginning.
+        """
+        self._waited = int(seconds)
+        self._show()
+
+    def _show(self) -> None:
         if self._screen is not None and time.monotonic() >= self._next:
             self._screen.show("%s: %s (Ctrl-C ends it)" % (self._what[:1].upper() + self._what[1:], self.share))
             self._next = time.monotonic() + _BETWEEN
@@ -114,7 +127,12 @@ class Task:
 
     @property
     def share(self) -> str:
-        """How much of it is done, as in ``"43%"``."""
+        """How much of it is done.
+
+        As in ``"43%"``; or ``"3 s"``, where it waits for others.
+        """
+        if self._waited is not None:
+            return "%d s" % self._waited
         return "%d%%" % (100 * min(self._done, self._total) // max(self._total, 1))
 
 
