@@ -25,3 +25,9 @@ def garbage_uncollected() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def collect_suspended() -> None:
+    """Collect garbage where that is suspended; elsewhere Python does so in time."""
+    if not gc.isenabled():
+        gc.collect()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, List, Optional, Protocol, Tuple
 
+from gdb_etm.protocols.garbage import collect_suspended
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.queries import Queries
@@ -78,9 +79,12 @@ class Neighbourhood:
         """List the facts that a register's value rests on, nearest first."""
         return self._queries.why(number, name) if self.is_around(number, 0) else []
 
-    def release(self) -> None:
-        """Let go of what was worked out; nothing more can be asked."""
-        self._queries.release()
+    def release(self) -> bool:
+        """Let go of what was worked out; nothing more can be asked.
+
+        :returns: Whether all of it is gone.
+        """
+        return self._queries.release()
 
 
 class Neighbourhoods:
@@ -112,9 +116,10 @@ class Neighbourhoods:
         segment = pieces.segment
         is_open = piece.first > segment.first, border is None and piece.last < segment.last
         made = Neighbourhood(self._work(piece, border, pieces), is_open)
-        for old in self._kept[: 1 - _KEPT]:
-            old.release()
+        is_gone = all([old.release() for old in self._kept[: 1 - _KEPT]])
         self._kept = [*self._kept[1 - _KEPT :], made]
+        if not is_gone:
+            collect_suspended()
         return made
 
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from typing import Callable, Dict, Final, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.store import ExecutionHistory, Span
+from gdb_etm.protocols.garbage import collect_suspended
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.handover import border_of
@@ -126,8 +127,8 @@ class Pieces:
             self.findings[index] = tuple(queries.solution.findings)
             self._kept[index] = queries
             if len(self._kept) > _KEPT:
-                _, old = self._kept.popitem(last=False)
-                old.release()
+                if not self._kept.popitem(last=False)[1].release():
+                    collect_suspended()
         self._kept.move_to_end(index)
         return self._kept[index]
 

@@ -347,10 +347,12 @@ class Queries:
     def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
         return tuple(sorted({self._ssa.accesses[at].number for at in found}))
 
-    def release(self) -> None:
+    def release(self) -> bool:
         """Let go of what was worked out; nothing more can be asked.
 
         It refers to itself in many ways, and garbage is not collected while more is worked out.
+
+        :returns: Whether all of it is gone; what is compiled is garbage, which Python has to find.
         """
         solution = self.solution
         ssa, flow, solver = solution.ssa, solution.flow, solution.solver
@@ -358,7 +360,8 @@ class Queries:
         parts: List[object] = [domain.log, domain, memory.cells, memory.may_alias, memory, solver.proofs]
         parts += [solver.propagation, solver.scheduler, solver, ssa, flow.threads, flow, solution]
         for part in parts:
-            vars(part).clear()
+            getattr(part, "__dict__", {}).clear()
+        return all(hasattr(part, "__dict__") for part in parts)
 
     def _write(self, number: int, between: int) -> Write:
         access = self._ssa.accesses[number]
