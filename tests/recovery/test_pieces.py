@@ -169,7 +169,8 @@ def test_what_is_not_kept_takes_no_memory(is_alone: bool, folder: Path) -> None:
             values = recovery.near(number, 300) if is_alone else recovery
             values.register(number, "r0")
             counts.append(len(gc.get_objects()))
-    assert counts[-1] - counts[5] < counts[3] - counts[0]
+    # Of what is compiled, the garbage is found once a piece falls away.
+    assert counts[-1] - counts[5] < counts[2] - counts[0]
 
 
 def test_nothing_is_asked_of_what_lies_before_the_limit() -> None:
