@@ -36,7 +36,7 @@ class CoreDebugDriver:
 
     :param port: Where they are.
     :param base: Their address.
-    :param deadline: How long an instruction, or a run, may take.
+    :param deadline: How long an instruction may take.
     """
 
     def __init__(self, port: AccessPort, base: int, deadline: Deadline = Deadline()) -> None:
@@ -72,14 +72,17 @@ class CoreDebugDriver:
         :raises CaptureError: It does not.
         """
         self.set(cortex_a.DBGDRCR, cortex_a.DBGDRCR.encode(HRQ=1))
-        self.await_halt("the core does not halt: is it in reset, or without a clock?")
+        self._await_halt(self.deadline, "the core does not halt: is it in reset, or without a clock?")
 
     def await_halt(self, hint: str) -> None:
-        """Wait until the core is in Debug state.
+        """Wait until a program brings the core into Debug state.
 
-        :raises CaptureError: It is not, after the deadline.
+        :raises CaptureError: It does not, before the deadline of a program.
         """
-        self.deadline.wait(self._port, self._base, cortex_a.DBGDSCR, hint, HALTED=1)
+        self._await_halt(self.deadline.of_program, hint)
+
+    def _await_halt(self, deadline: Deadline, hint: str) -> None:
+        deadline.wait(self._port, self._base, cortex_a.DBGDSCR, hint, HALTED=1)
 
     def restart(self) -> None:
         """Leave Debug state (C5.1.3).

@@ -16,6 +16,14 @@ class Deadline(NamedTuple):
     seconds: float = 1.0
     clock: Callable[[], float] = time.monotonic
 
+    @property
+    def of_program(self) -> Deadline:
+        """How long to wait for a program on the target: ten times as long.
+
+        Its clock may be one of 32 kHz, and a simulated board's computer may be busy.
+        """
+        return self._replace(seconds=10 * self.seconds)
+
     def wait(self, port: AccessPort, base: int, register: Register, hint: str, **fields: int) -> int:
         """Read a register until its fields have the given values.
 

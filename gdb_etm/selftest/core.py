@@ -57,7 +57,7 @@ class HaltedCore:
     """A Cortex-M in Debug state.
 
     :param port: The core's memory.
-    :param deadline: How long a run may take.
+    :param deadline: How long the core may take to answer.
     """
 
     exception_name = "NMI"
@@ -312,7 +312,7 @@ class HaltedCore:
 
     def _await_halt(self) -> None:
         try:
-            self._deadline.wait(
+            self._deadline.of_program.wait(
                 self.port, cortex_m.SCS_BASE, cortex_m.DHCSR, "the program did not come to its BKPT", S_HALT=1
             )
         except CaptureError:
