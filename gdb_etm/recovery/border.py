@@ -7,7 +7,8 @@ A border stands for itself: the newer piece that it was taken from need not be k
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from bisect import bisect_right
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
@@ -17,8 +18,8 @@ from gdb_etm.recovery.values import Tier
 
 # A byte of memory and what it rests on; None when it is not known.
 Byte = Optional[Tuple[int, Tier]]
-# Gives the byte at an address.
-Reader = Callable[[int], Byte]
+# Gives the four bytes of the word at an aligned address, if known.
+Reader = Callable[[int], Optional[bytes]]
 # Gives the word at an aligned address, if known.
 Word = Callable[[int], Optional[int]]
 
@@ -53,6 +54,12 @@ class UnresolvedStore(NamedTuple):
             return False
         return any(not (start ^ self.bits) & self.mask for start in range(byte - self.size + 1, byte + 1))
 
+    @property
+    def reach(self) -> Tuple[int, int]:
+        """Where it may have written: from an address to just past another one."""
+        end = self.low + self.span + self.size
+        return (self.low, end) if self.size and end <= MASK else (0, MASK + 1)
+
 
 class Border:
     """What is known before an instruction.
@@ -65,7 +72,8 @@ class Border:
     :param words: The bytes of each word that the newer piece accesses.
     :param stores: Stores that may have written other words since; None when there are too many.
     :param missed: What it rests on that no others did.
-    :param later: Memory where the newer piece ends.
+    :param later: The border where the newer piece ends; None where that is the end of the history.
+    :param rest: Memory at that end.
     :param readable: Tells whether there is memory at an aligned address.
     :param threads: Those that have run since.
     """
@@ -80,7 +88,8 @@ class Border:
         words: Mapping[int, Tuple[Byte, ...]],
         stores: Optional[Sequence[UnresolvedStore]],
         missed: Tier,
-        later: Reader,
+        later: Optional[Border],
+        rest: Reader,
         readable: Callable[[int], bool],
         threads: Optional[LaterThreads],
     ) -> None:
@@ -95,6 +104,12 @@ class Border:
         self._stores = stores
         self._missed = missed
         self._later = later
+        self.rest = rest
+        # What it and the later borders say of most words: nothing.
+        self._named: Set[int] = {*words} if later is None else later._named.union(words)
+        self._reached = _joined([(0, MASK + 1)] if stores is None else [store.reach for store in stores], later)
+        self._starts = [start for start, _ in self._reached]
+        self._rests_on: Tier = missed if later is None else max(missed, later._rests_on)
 
     def byte(self, address: int) -> Byte:
         """Give a byte of RAM."""
@@ -103,8 +118,17 @@ class Border:
             return word[address & 3]
         if self._stores is None or any(store.may_hit(address) for store in self._stores):
             return None
-        found = self._later(address)
+        if self._later is None:
+            data = self.rest(address & ~3)
+            found = None if data is None else (data[address & 3], Tier.EXACT)
+        else:
+            found = self._later.byte(address)
         return None if found is None else (found[0], max(found[1], self._missed))
+
+    def _is_as_at_rest(self, word: int) -> bool:
+        # Whether nothing has written a word since.
+        at = bisect_right(self._starts, word + 3) - 1
+        return word not in self._named and (at < 0 or self._reached[at][1] <= word)
 
     def word(self, limit: Tier) -> Word:
         """Make a reader of aligned words.
@@ -113,6 +137,9 @@ class Border:
         """
 
         def read(address: int) -> Optional[int]:
+            if self._is_as_at_rest(address):
+                data = self.rest(address) if self._rests_on <= limit else None
+                return None if data is None else int.from_bytes(data, "little")
             if address not in known:
                 found = [self.byte(address + index) for index in range(4)]
                 values = [one[0] for one in found if one is not None and one[1] <= limit]
@@ -121,3 +148,14 @@ class Border:
 
         known: Dict[int, Optional[int]] = {}
         return read
+
+
+def _joined(pieces: Iterable[Tuple[int, int]], later: Optional[Border]) -> List[Tuple[int, int]]:
+    # Pieces of memory and those that stores behind a later border may have written, in order and without overlaps.
+    found: List[Tuple[int, int]] = []
+    for start, end in sorted([*pieces, *(() if later is None else later._reached)]):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found

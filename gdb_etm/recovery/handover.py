@@ -34,7 +34,8 @@ def border_of(queries: Queries, number: int) -> Border:
         _words(queries, number),
         _unresolved(queries, first),
         queries.missed(first, len(accesses)),
-        _later(queries),
+        solution.border,
+        _at_rest(solution.trusted_end) if solution.border is None else solution.border.rest,
         solution.readable,
         solution.flow.threads.since(number, lambda variable: _frame(queries, variable)),
     )
@@ -79,17 +80,9 @@ def _unresolved(queries: Queries, first: int) -> Optional[List[UnresolvedStore]]
     return found
 
 
-def _later(queries: Queries) -> Reader:
-    # Memory where the piece ends.
-    solution = queries.solution
-    if solution.border is not None:
-        return solution.border.byte
-    return _at_rest(solution.trusted_end)
-
-
 def _at_rest(state: Optional[CoreState]) -> Reader:
-    def byte(address: int) -> Byte:
-        word = None if state is None else state.read(address & ~3, 4)
-        return None if word is None or len(word) < 4 else (word[address & 3], Tier.EXACT)
+    def word(address: int) -> Optional[bytes]:
+        data = None if state is None else state.read(address, 4)
+        return None if data is None or len(data) < 4 else bytes(data)
 
-    return byte
+    return word
