@@ -18,9 +18,9 @@ class Deadline(NamedTuple):
 
     @property
     def of_program(self) -> Deadline:
-        """How long to wait for a program on the target: ten times as long.
+        """How long to wait for a program on the target.
 
-        Its clock may be one of 32 kHz, and a simulated board's computer may be busy.
+        Ten times as long: its clock may be one of 32 kHz, and a simulated board's computer may be busy.
         """
         return self._replace(seconds=10 * self.seconds)
 

@@ -56,7 +56,7 @@ class UnresolvedStore(NamedTuple):
 
     @property
     def reach(self) -> Tuple[int, int]:
-        """Where it may have written: from an address to just past another one."""
+        """The memory that it may have written: start and end."""
         end = self.low + self.span + self.size
         return (self.low, end) if self.size and end <= MASK else (0, MASK + 1)
 

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Tuple
 from gdb_etm.recovery.border import Border, Byte, Known, Reader, UnresolvedStore
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.queries import Queries
-from gdb_etm.recovery.values import CoreState, Tier
+from gdb_etm.recovery.values import CoreState
 
 _SLOTS = 64
 # Stores to unknown addresses that one byte is held against.
