@@ -8,9 +8,10 @@ A border stands for itself: the newer piece that it was taken from need not be k
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.ram import Piece, joined
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.threads.residences import LaterThreads
@@ -55,7 +56,7 @@ class UnresolvedStore(NamedTuple):
         return any(not (start ^ self.bits) & self.mask for start in range(byte - self.size + 1, byte + 1))
 
     @property
-    def reach(self) -> Tuple[int, int]:
+    def reach(self) -> Piece:
         """The memory that it may have written: start and end."""
         end = self.low + self.span + self.size
         return (self.low, end) if self.size and end <= MASK else (0, MASK + 1)
@@ -105,9 +106,10 @@ class Border:
         self._missed = missed
         self._later = later
         self.rest = rest
-        # What it and the later borders say of most words: nothing.
+        # The words that it or a later border has, and where stores may have written since; else all is as at the end.
         self._named: Set[int] = {*words} if later is None else later._named.union(words)
-        self._reached = _joined([(0, MASK + 1)] if stores is None else [store.reach for store in stores], later)
+        reached = [(0, MASK + 1)] if stores is None else [store.reach for store in stores]
+        self._reached: List[Piece] = joined(reached if later is None else reached + later._reached)
         self._starts = [start for start, _ in self._reached]
         self._rests_on: Tier = missed if later is None else max(missed, later._rests_on)
 
@@ -148,14 +150,3 @@ class Border:
 
         known: Dict[int, Optional[int]] = {}
         return read
-
-
-def _joined(pieces: Iterable[Tuple[int, int]], later: Optional[Border]) -> List[Tuple[int, int]]:
-    # Pieces of memory and those that stores behind a later border may have written, in order and without overlaps.
-    found: List[Tuple[int, int]] = []
-    for start, end in sorted([*pieces, *(() if later is None else later._reached)]):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((start, end))
-    return found

@@ -14,6 +14,7 @@ from gdb_etm.history.exits import Exits
 from gdb_etm.history.halts import pauses
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
+from gdb_etm.program.ram import joined
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.progress import Meter
@@ -168,17 +169,6 @@ class Decoded:
         return self._likened[1]
 
     def _code(self) -> List[Tuple[int, int]]:
-        # Addresses and sizes of pieces of the code that ran.
+        # Addresses and sizes of pieces of the code that ran, each byte once.
         ranges = {(executed.start, executed.end) for executed in self.history.distinct_ranges()}
-        return [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
-
-
-def _joined(ranges: Set[Tuple[int, int]]) -> List[Tuple[int, int]]:
-    # Executed ranges overlap and touch; read each byte once.
-    result: List[Tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(end, result[-1][1]))
-        else:
-            result.append((start, end))
-    return result
+        return [(at, min(_PIECE, end - at)) for start, end in joined([*ranges]) for at in range(start, end, _PIECE)]
